@@ -27,8 +27,9 @@ functions, and the same one is checked here and graded in batch:
                        where the two part
 
 The check in the notebook runs beside the student's code, in one process: it helps the student and
-proves nothing to an instructor. The other side, which runs submissions and trusts none,
-begins in run.py. The exercises themselves are in lessons/exercises/.
+proves nothing to an instructor. The other side, which runs submissions and trusts none, is run.py
+for a class, one_submission.py for what a student's process answers, and grades.py and
+grade_tables.py for what that is worth. The exercises themselves are in lessons/exercises/.
 """
 
 import contextlib

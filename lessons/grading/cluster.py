@@ -22,7 +22,8 @@ from typing import Any
 
 from .exercise import SheetError
 from .journal import Record
-from .run import bubblewrap_works, close_servers, grade_one, sheet_at
+from .one_submission import close_servers, grade_one, sheet_at
+from .run import bubblewrap_works
 
 PATIENCE_S = 30
 """For the scheduler to answer."""
@@ -68,7 +69,7 @@ class _Pool(Executor):
 
 
 def grade_elsewhere(job: dict[str, Any]) -> Record:
-    """`run.grade_one` on a worker: with its own temporary folders, and locked in as well as this
+    """`grade_one` on a worker: with its own temporary folders, and locked in as well as this
     machine can. Raises SheetError where the worker does not see the files, or others.
     """
     here = socket.gethostname()

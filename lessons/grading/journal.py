@@ -38,6 +38,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+JOURNAL = "journal.jsonl"
+"""Its name in a results folder."""
+
 try:
     import fcntl
 except ModuleNotFoundError:

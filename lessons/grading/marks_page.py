@@ -25,10 +25,12 @@ from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from . import pages, submissions
-from .journal import JournalError
+from .grade_tables import worth_of
+from .grades import Graded, graded
+from .journal import JOURNAL, JournalError
 from .marks import Mark, enter, last_marks, number_of
+from .one_submission import sheet_at
 from .protocol import clean
-from .run import JOURNAL, Graded, graded, sheet_at, worth_of
 from .sheet import Sheet
 
 BODY_BYTES = 1 << 20
@@ -83,7 +85,7 @@ class MarksPage:
     """The pages of one results folder, and what they enter. Submissions are read when it is made;
     marks whenever the journal has changed.
 
-    Raises as `run.graded`.
+    Raises as `grades.graded`.
     """
 
     def __init__(self, sheet_path: Path, out: Path) -> None:

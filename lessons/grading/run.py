@@ -1,480 +1,69 @@
 """Grading a class: from a folder of submissions to a journal, and from the journal to grades.
 
-The order of work keeps a grade a secret until it is given: a seed is drawn for the submission, the
-cases are made of it, the student's process answers them and dies, and only then is anything
-computed that says what would have been right. It also shows how the work is spread: `grade_one` is
-an importable function of plain data that returns plain data, so any `concurrent.futures.Executor`
-will do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one
+The order of work keeps a grade a secret until it is given: `grade_one` (one_submission.py) makes
+the cases, and the student's process answers them and dies; only then is anything computed that says
+what would have been right (grades.py). It also shows how the work is spread: `grade_one` is an
+importable function of plain data that returns plain data, so any `concurrent.futures.Executor` will
+do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one
 gives the same grades. Threads are the default: students' code has processes of its own anyway.
 """
 
 from __future__ import annotations
 
-import atexit
-import csv
-import hashlib
-import hmac
-import json
 import os
-import re
 import secrets
 import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import (
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     as_completed,
     wait,
 )
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
-from itertools import repeat
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
 from minigrad.cli.folders import remove
 
-from . import folders, packages, protocol, stripped_library, submissions
+from . import stripped_library, submissions
 from .demonstrations import demonstrations
-from .exercise import Case, Exercise, Returned, SheetError
-from .journal import Journal, Record, last_grades, last_submissions, submissions_that_count
+from .exercise import SheetError
+from .grade_tables import write_tables
+from .grades import Graded, graded, is_current, judgements
+from .journal import (
+    JOURNAL,
+    Journal,
+    Record,
+    last_grades,
+    last_submissions,
+    submissions_that_count,
+)
 from .judge import Judgement, judge
-from .marks import Mark, answers_in, items_of, last_marks
-from .process_server import Server, abandon_all, bubblewrap, disown_all
-from .sandbox import LEVELS, SandboxError
+from .marks import last_marks
+from .one_submission import (
+    cases_for,
+    close_servers,
+    grade_one,
+    run_cells,
+    seed_for,
+    sheet_at,
+)
+from .process_server import Server, abandon_all, bubblewrap
+from .sandbox import SandboxError
 from .sheet import Sheet, load_sheet, own_solution
-from .supervisor import Outcome, Questions, Run, Work, forbidden, iter_groups
+from .supervisor import Outcome
 
-JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
-"""In the results folder: the journal, the sheet's secret, what was in zips, and what is there
+SECRET, UNPACKED, WORK = "secret.key", "unpacked", "work"
+"""In the results folder beside the journal: the sheet's secret, what was in zips, and what is there
 only while the grader runs.
 """
 
-LARGE = 100
-"""From so many submissions for each process on, judging is shared out among processes."""
-
 SAFE_LEVEL = "confined"
 """Below this one a student's program can reach what the grader's account can reach."""
-
-
-# ----------------------------------------------------------------------------------- one submission
-
-
-def seed_for(secret: bytes, sha256: str) -> str:
-    """The seed of a submission: it cannot be guessed without the secret, and is the same one at an
-    appeal."""
-    return hmac.new(secret, sha256.encode(), hashlib.sha256).hexdigest()
-
-
-def cases_for(exercise: Exercise, seed: str) -> list[Case]:
-    """The cases of an exercise for a submission; what other exercises the sheet has does not
-    matter.
-    """
-    own = hmac.new(bytes.fromhex(seed), exercise.name.encode(), hashlib.sha256).digest()
-    return exercise.cases(np.random.default_rng(int.from_bytes(own)))
-
-
-def asked(exercise: Exercise, cases: list[Case]) -> str:
-    """A digest of what a student's process is asked, and how: while it stays the same, what came
-    back stays good.
-    """
-    how = [
-        exercise.drive_code(),
-        list(exercise.answers),
-        sorted(exercise.forbid),
-        exercise.limit_s,
-        exercise.is_value,
-    ]
-    what = [f"{exercise.called(case)}({case.sent})" for case in cases]
-    return hashlib.sha256("\n".join([json.dumps(how), *what]).encode()).hexdigest()
-
-
-def given(sheet: Sheet) -> str:
-    """A digest of what a sheet gives to submissions: its FILES, names and bytes, and its PACKAGES;
-    "" where it gives nothing.
-    """
-    if not (sheet.files or sheet.packages):
-        return ""
-    stats = {name: path.stat() for name, path in sorted(sheet.files.items())}
-    return _given(
-        sheet.packages,
-        tuple((n, sheet.files[n], stat.st_mtime_ns, stat.st_size) for n, stat in stats.items()),
-    )
-
-
-@lru_cache(maxsize=8)
-def _given(names: tuple[str, ...], files: tuple[tuple[str, Path, int, int], ...]) -> str:
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path, *_ in files}
-    return hashlib.sha256(json.dumps([names, digests]).encode()).hexdigest()
-
-
-def grade_one(job: dict[str, Any]) -> Record:
-    """Runs one submission and returns its line of the journal. It judges nothing.
-
-    job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret"
-    (hex), "least" (a level), "warm", "wrap", "work" (a folder for temporary files, or ""),
-    "together", "shorten" (see `check_own_solution`). Raises SandboxError where isolation is
-    worse than "least".
-    """
-    sheet, start = sheet_at(job["sheet"]), time.monotonic()
-    record: Record = {
-        "kind": "hand-in",
-        "student": job["student"],
-        "file": job["path"] or "",
-        "beside": job["beside"],
-        "note": job["note"],
-        "problem": job["problem"],
-        "lms": job["lms"],
-        "handed_in": job.get("handed_in", ""),
-        "flags": job.get("flags", []),
-        "sheet": {"name": sheet.name, "hash": sheet.hash},
-        "sha256": "",
-        "seed": "",
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    if job["path"] is None:
-        return record
-    path = Path(job["path"])
-    beside = submissions.named(path, [Path(p) for p in job["beside"]])
-    record["sha256"] = submissions.digest(path, list(beside.values()))
-    record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
-    try:
-        notebook = submissions.load(path)
-        cells = submissions.code_cells(notebook, sheet)
-    except submissions.SubmissionError as error:
-        return record | {"problem": str(error)}
-    questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
-    outcome = run_cells(
-        cells, questions, beside, job, shown_in(job["sheet"]) if job["shorten"] else frozenset()
-    )
-    if sheet.manual:
-        record["answers"] = answers_in(
-            submissions.cells_of(notebook), sheet.manual, submissions.ids_of, submissions.source_of
-        )
-    return record | {
-        "level": outcome.level,
-        "seconds": round(time.monotonic() - start, 6),
-        "cpu_s": round(outcome.cpu_s, 6),
-        "stops": outcome.stops,
-        "cells": outcome.cells,
-        "not_run": outcome.not_run or [],
-        "flags": record["flags"] + outcome.flags + looks_inside(cells),
-        "printed": outcome.printed,
-        "given": given(sheet),
-        "exercises": {
-            exercise.name: {
-                "asked": asked(exercise, cases),
-                "returned": list(map(_packed, outcome.returned[exercise.name])),
-            }
-            for exercise, cases in questions
-        },
-    }
-
-
-INSIDE = re.compile(
-    r"\b(__closure__|cell_contents|__subclasses__|f_locals|f_globals|f_back|tb_frame|gi_frame|cr_frame|__kwdefaults__)\b"
-)
-"""By these names code reads and changes what other functions keep for themselves: a drive's
-count of runs, for instance.
-"""
-
-
-def looks_inside(cells: list[tuple[str, str]]) -> list[str]:
-    """Flags for cells that a person should look at, by their text. Like all flags they change no
-    points.
-    """
-    found = {name: match[0] for name, source in cells if (match := INSIDE.search(source))}
-    return [
-        f"wrote `{word}` in {name}, which looks into other functions"
-        for name, word in found.items()
-    ][:5]
-
-
-def run_cells(
-    cells: list[tuple[str, str]],
-    questions: Questions,
-    beside: Mapping[str, Path],
-    job: dict[str, Any],
-    shown: frozenset[str],
-) -> Outcome:
-    """What a notebook's cells and functions gave.
-
-    Where they computed with what a stub of Matplotlib gave them, all is run again with the real
-    one, if that is installed.
-    """
-    there = sheet_at(job["sheet"]).packages
-    outcome = _asked(cells, questions, beside, job, shown, there, Outcome())
-    if outcome.picture and packages.are_here(packages.PICTURES):
-        there = tuple(sorted({*there, *packages.PICTURES}))
-        waits = {name: getattr(outcome, name) for name in ("waited", "waited_on_cells", "asleep")}
-        again = _asked(cells, questions, beside, job, shown, there, Outcome(**waits))
-        again.flags = list(dict.fromkeys([*outcome.flags, *again.flags]))
-        return again
-    return outcome
-
-
-def _asked(
-    cells: list[tuple[str, str]],
-    questions: Questions,
-    beside: Mapping[str, Path],
-    job: dict[str, Any],
-    shown: frozenset[str],
-    there: tuple[str, ...],
-    outcome: Outcome,
-) -> Outcome:
-    """What a notebook's cells and functions gave, where some packages may be imported.
-
-    Each exercise is asked in a process without the names that it forbids. One process without all
-    the names that any of them forbids does
-    for all: as long as nothing calls one of these, it does what it would do if they were there. If
-    something does, the exercises that forbid less are asked again, each set of names in a process
-    of its own; those answers count.
-    """
-    groups, all_names = list(iter_groups(questions)), forbidden(questions)
-    given = sheet_at(job["sheet"]).files
-    if len(groups) > 1 and job["together"]:
-        _run(all_names, Work(cells, list(questions), beside, shown, given), outcome, job, there)
-        again = [group for group in groups if group[0] != all_names]
-        groups = again if outcome.withheld else []
-    for names, part in groups:
-        _run(names, Work(cells, part, beside, shown, given), outcome, job, there)
-    return outcome
-
-
-def _run(
-    names: tuple[str, ...],
-    work: Work,
-    outcome: Outcome,
-    job: dict[str, Any],
-    there: tuple[str, ...],
-) -> None:
-    with server(names, job, there) as process:
-        Run(process, work, outcome, job["least"]).run()
-
-
-def _packed(returned: Returned) -> dict[str, Any]:
-    times = {"cpu_s": round(returned.cpu_s, 6), "wall_s": round(returned.wall_s, 6)}
-    if returned.kind or returned.error:
-        return {"error": returned.error, "kind": returned.kind, **times}
-    return {"value": protocol.encode(returned.value), **times}
-
-
-def _unpacked(packed: dict[str, Any]) -> Returned:
-    times = {"cpu_s": packed["cpu_s"], "wall_s": packed["wall_s"]}
-    if "value" in packed:
-        return Returned(protocol.decode(packed["value"]), **times)
-    return Returned(error=packed["error"], kind=packed["kind"], **times)
-
-
-@lru_cache(maxsize=8)
-def _sheet(path: str, changed: float) -> Sheet:
-    return load_sheet(path)
-
-
-def sheet_at(path: str) -> Sheet:
-    """The sheet at a path, loaded once in each process of a pool."""
-    return _sheet(path, os.stat(path).st_mtime)
-
-
-@lru_cache(maxsize=8)
-def _shown(path: str, changed: float) -> frozenset[str]:
-    return demonstrations(_sheet(path, changed))
-
-
-def shown_in(path: str) -> frozenset[str]:
-    """The sources of those cells of a sheet that only show something."""
-    return _shown(path, os.stat(path).st_mtime)
-
-
-# ------------------------------------------------------------------------------------------ servers
-
-_idle: list[tuple[tuple[tuple[str, ...], tuple[str, ...]], bool, Server]] = []
-_idle_lock = threading.Lock()
-
-
-@contextmanager
-def server(
-    forbid: tuple[str, ...], job: dict[str, Any], there: tuple[str, ...] = ()
-) -> Iterator[Server]:
-    """A server for submissions with a library without these names: an idle one if the job may start
-    warm, else a new one. there: packages beyond NumPy and minigrad.
-    """
-    work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
-    found = None
-    if job["warm"]:
-        with _idle_lock:
-            for entry in _idle:
-                if (
-                    entry[:2] == ((forbid, there), job["wrap"])
-                    and entry[2].library.is_dir()
-                    and entry[2].base.is_dir()
-                ):
-                    _idle.remove(entry)
-                    found = entry[2]
-                    break
-    found = found or Server(stripped_library.library(forbid, work), job["wrap"], work, there)
-    healthy = False
-    try:
-        yield found
-        healthy = True
-    finally:
-        if healthy and job["warm"]:
-            with _idle_lock:
-                _idle.append(((forbid, there), job["wrap"], found))
-        else:
-            found.close()
-
-
-def _be_a_new_process() -> None:
-    """In a process that a pool has forked: the servers belong to the process that started them."""
-    _idle.clear()
-    folders.disown()
-    disown_all()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_be_a_new_process)
-
-
-def close_servers() -> None:
-    """Ends the idle servers of this process and removes their libraries."""
-    with _idle_lock:
-        while _idle:
-            _idle.pop()[2].close()
-    folders.forget()
-
-
-atexit.register(close_servers)
-
-
-# ------------------------------------------------------------------------------------------ judging
-
-
-def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
-    """What a line of the journal is worth: a pure function of the line and the sheet. Empty where
-    there was nothing to run.
-
-    Raises SheetError for an exercise that asks something else now, and for other FILES or PACKAGES:
-    what came back then says nothing about it.
-    """
-    if "exercises" not in record:
-        return []
-    if record.get("given", "") != given(sheet):
-        raise SheetError(
-            f"the sheet gives other FILES or PACKAGES than when {record['student']} was graded: run"
-            " it again."
-        )
-    found = []
-    for exercise in sheet.exercises:
-        cases, entry = cases_for(exercise, record["seed"]), record["exercises"].get(exercise.name)
-        if entry is None or entry["asked"] != asked(exercise, cases):
-            raise SheetError(
-                f"exercise {exercise.name!r} asks something else than when {record['student']} was"
-                " graded: run it again."
-            )
-        found.append(judge(exercise, cases, [_unpacked(packed) for packed in entry["returned"]]))
-    return found
-
-
-def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
-    """Whether a submission need not be run again: same file, same questions, FILES and PACKAGES,
-    and no worse isolation than is asked for now.
-    """
-    if job["path"] is None:
-        return not record["file"] and record["problem"] == job["problem"]
-    if record["sha256"] != submissions.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
-        return False
-    if "exercises" not in record:  # it could not be read, and cannot be now
-        return bool(record["problem"])
-    if LEVELS.index(record["level"]) < LEVELS.index(job["least"]) or record["note"] != job["note"]:
-        return False
-    if record["seed"] != seed_for(bytes.fromhex(job["secret"]), record["sha256"]):
-        return False
-    if record.get("given", "") != given(sheet):
-        return False
-    if set(record["exercises"]) != {e.name for e in sheet.exercises}:
-        return False
-    return all(
-        record["exercises"][e.name]["asked"] == asked(e, cases_for(e, record["seed"]))
-        for e in sheet.exercises
-    )
-
-
-@dataclass
-class Graded:
-    """One student's result: the line of the journal and what it is worth. marks: what a person
-    gave, by item; for an exercise it replaces the grader's points.
-    """
-
-    record: Record
-    judgements: list[Judgement]
-    marks: dict[str, Mark] = field(default_factory=dict)
-
-    @property
-    def student(self) -> str:
-        """The student's name."""
-        return str(self.record["student"])
-
-    @property
-    def points(self) -> float:
-        """The points of all exercises and of what a person graded."""
-        return sum(self.by_item.values())
-
-    @property
-    def by_item(self) -> dict[str, float]:
-        """The points of each exercise and of each item that a person graded."""
-        given = {j.exercise: j.points for j in self.judgements}
-        return given | {item: mark.points for item, mark in self.marks.items()}
-
-    @property
-    def needs_a_person(self) -> bool:
-        """Whether a person should look: nothing could be run, or something was noticed. It changes
-        no points."""
-        return bool(self.record["problem"] or self.record.get("flags"))
-
-
-def graded(
-    out: Path, sheet_path: Path, jobs: int = 0, students: Iterable[str] | None = None
-) -> list[Graded]:
-    """All students' results, out of the journal alone. A large class is shared out among
-    processes: this is our own code.
-
-    students: whose; by default those whose submissions count.
-    """
-    if students is None:
-        records = list(submissions_that_count(out / JOURNAL).values())
-    else:
-        last, chosen = last_submissions(out / JOURNAL), set(students)
-        records = [record for name, record in last.items() if name in chosen]
-    jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
-    if jobs < 2:
-        found = [judgements(record, sheet_at(str(sheet_path))) for record in records]
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            found = list(
-                pool.map(_judge_one, repeat(str(sheet_path)), records, chunksize=LARGE // 5)
-            )
-    marks = last_marks(out / JOURNAL)
-    return [
-        Graded(record, judged, marks.get(record["student"], {}))
-        for record, judged in zip(records, found, strict=True)
-    ]
-
-
-def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
-    return judgements(record, sheet_at(sheet_path))
-
-
-# ------------------------------------------------------------------------------------------ a class
 
 
 @dataclass
@@ -875,132 +464,3 @@ def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None
             }
         )
     write_tables(report.results, out, sheet)
-
-
-# ------------------------------------------------------------------------------------------- tables
-
-GRADES = (
-    "assignment duedate timestamp student_id last_name first_name email raw_score"
-    " late_submission_penalty score max_score".split()
-)
-"""The columns of nbgrader's own export."""
-ITEMS = (
-    "student_id exercise group points max_points right cases"
-    " reason misconception level problem".split()
-)
-
-
-def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
-    """grades.csv, one row a student, and items.csv, one row for each group of points, with the
-    reason.
-    """
-    write_csv(
-        out / "grades.csv",
-        GRADES,
-        (
-            [
-                sheet.name,
-                "",
-                r.record.get("handed_in") or r.record["when"],
-                r.student,
-                "",
-                "",
-                "",
-                r.points,
-                0.0,
-                r.points,
-                sheet.max_points,
-            ]
-            for r in results
-        ),
-    )
-    write_csv(out / "items.csv", ITEMS, (row for r in results for row in _items(r, sheet)))
-
-
-def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
-    level, problem = result.record.get("level", ""), result.record["problem"]
-    if not result.judgements:
-        for exercise in sheet.exercises:
-            for group, worth in exercise.points.items():
-                yield [
-                    result.student,
-                    exercise.name,
-                    group,
-                    0.0,
-                    worth,
-                    0,
-                    0,
-                    problem,
-                    "",
-                    level,
-                    problem,
-                ]
-    for item, mark in result.marks.items():
-        worth = worth_of(sheet)[item]
-        yield [
-            result.student, item, "by hand", mark.points, worth, 0, 0, mark.comment, "", level,
-            problem,
-        ]  # fmt: skip
-    for j in result.judgements:
-        named = j.misconception["name"] if j.misconception else ""
-        for g in j.groups:
-            yield [
-                result.student,
-                j.exercise,
-                g.name,
-                g.points,
-                g.max,
-                g.right,
-                g.total,
-                g.say,
-                named,
-                level,
-                problem,
-            ]
-
-
-def worth_of(sheet: Sheet) -> dict[str, float]:
-    """What a person may grade, and what each item is worth: the manually graded cells, and the
-    exercises.
-    """
-    return items_of(sheet.manual) | {e.name: e.max_points for e in sheet.exercises}
-
-
-def write_csv(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
-    """A table, written beside its place and then moved there: whoever reads it sees the old one
-    or the new one.
-    """
-    beside = path.with_suffix(".csv.new")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-            table.writerow(head)
-            table.writerows([harmless(cell) for cell in row] for row in rows)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def harmless(cell: Any) -> Any:
-    """A text that a spreadsheet does not take for a formula; numbers stay as they are."""
-    if not isinstance(cell, str):
-        return cell
-    text = protocol.clean(cell)
-    return (
-        "'" + text if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
-    )
-
-
-__all__ = [
-    "Graded",
-    "Options",
-    "Report",
-    "appeal",
-    "grade",
-    "grade_one",
-    "graded",
-    "regrade",
-    "worth_of",
-    "write_csv",
-    "write_tables",
-]

@@ -20,9 +20,11 @@ from typing import Any
 
 from .exercise import SheetError
 from .exports import came_in_time
-from .journal import Record, read, submissions_that_count
+from .grades import Graded, judgements
+from .journal import JOURNAL, Record, read, submissions_that_count
 from .marks import last_marks
-from .run import JOURNAL, Graded, judgements, sheet_at, sheet_file
+from .one_submission import sheet_at
+from .run import sheet_file
 from .sheet import Sheet
 
 DAY = timedelta(days=1)

@@ -53,12 +53,9 @@ def main(argv: list[str]) -> int:
             command.add_argument(flag, **settings)
         command.set_defaults(do=do)
     options = parser.parse_args(argv)
-    # By name: the engine's package does not depend on the course.
     names = ("run", "exercise", "sandbox", "journal", "submissions")
     try:
-        grading = {
-            name: importlib.import_module(f"minigrad.lessons.grading.{name}") for name in names
-        }
+        grading = {name: _grading(name) for name in names}
     except ImportError as error:
         complain(f"the course is not installed beside minigrad ({error})")
         return 2
@@ -98,6 +95,11 @@ def _said(error: Exception) -> str:
     return str(error)
 
 
+def _grading(module: str) -> Any:
+    """A module of the grader, by name: the engine's package does not depend on the course."""
+    return importlib.import_module(f"minigrad.lessons.grading.{module}")
+
+
 def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
     """What is wrong with the paths that were given, before anything is done; "" if nothing is
     seen.
@@ -110,7 +112,7 @@ def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
         )
     if out.exists() and not out.is_dir():
         return f"{out} is a file. Give --out a folder for the results: it may be a new one."
-    journal = out / grader.JOURNAL
+    journal = out / _grading("journal").JOURNAL
     if not journal.is_file():
         return (
             ""
@@ -120,8 +122,8 @@ def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
                 " writes it."
             )
         )
-    name = grader.sheet_at(str(grader.sheet_file(sheet))).name
-    lines = importlib.import_module("minigrad.lessons.grading.journal").read(journal)
+    name = _grading("one_submission").sheet_at(str(grader.sheet_file(sheet))).name
+    lines = _grading("journal").read(journal)
     known = next((line["sheet"]["name"] for line in lines if line["kind"] == "hand-in"), name)
     return (
         ""
@@ -160,7 +162,7 @@ def _run(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader) or _wrong_submitted(options.submitted):
         complain(problem)
         return 2
-    cluster = importlib.import_module("minigrad.lessons.grading.cluster")
+    cluster = _grading("cluster")
     pool = cluster.connected(options.cluster) if options.cluster else contextlib.nullcontext()
     try:
         with pool as executor:
@@ -233,8 +235,9 @@ def _appeal(options: argparse.Namespace, grader: Any) -> int:
             options.sheet, options.out, options.student, _options(options, grader)
         )
     except KeyError:
+        journal = _grading("journal")
         near = difflib.get_close_matches(
-            options.student, grader.last_submissions(options.out / grader.JOURNAL), n=1
+            options.student, journal.last_submissions(options.out / journal.JOURNAL), n=1
         )
         complain(
             f"there is no {options.student!r} in the journal of {options.out}"
@@ -258,7 +261,7 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader):
         complain(problem)
         return 2
-    form = importlib.import_module("minigrad.lessons.grading.results.export")
+    form = _grading("results.export")
     flags = [flag for flag in EXPORT if flag not in ("--column", "--earlier", "--language")]
     names = [flag[2:].replace("-", "_") for flag in flags]
     chosen = {name: getattr(options, name) for name in names}
@@ -282,10 +285,11 @@ def _marks(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader):
         complain(problem)
         return 2
-    marks = importlib.import_module("minigrad.lessons.grading.marks")
+    marks = _grading("marks")
     sheet_path = grader.sheet_file(options.sheet)
-    sheet, journal = grader.sheet_at(str(sheet_path)), options.out / grader.JOURNAL
-    worth, table = grader.worth_of(sheet), options.out / "marks.csv"
+    journal, table = options.out / _grading("journal").JOURNAL, options.out / "marks.csv"
+    sheet = _grading("one_submission").sheet_at(str(sheet_path))
+    worth = _grading("grade_tables").worth_of(sheet)
     if options.page:
         return _marks_page(sheet_path, options.out)
     if options.read is not None:
@@ -301,20 +305,20 @@ def _marks(options: argparse.Namespace, grader: Any) -> int:
         print(f"{len(changed)} entered; `minigrad grade regrade` writes the tables again")
         return 0
     rows: list[list[Any]] = []
-    for result in grader.graded(options.out, sheet_path):
+    for result in _grading("grades").graded(options.out, sheet_path):
         automatic = {j.exercise: j.points for j in result.judgements}
         for item, most in worth.items():
             mark = result.marks.get(item)
             answer = result.record.get("answers", {}).get(item.partition(": ")[0], "")
             entered = (mark.points, mark.comment) if mark else ("", "")
             rows.append([result.student, item, most, *entered, automatic.get(item, ""), answer])
-    marks.write_table(table, rows, grader.harmless)
+    marks.write_table(table, rows, _grading("grade_tables").harmless)
     print(f"{len(rows)} rows: {table}. Fill in points and comment, then read it: --read {table}")
     return 0
 
 
 def _marks_page(sheet: Path, out: Path) -> int:
-    module = importlib.import_module("minigrad.lessons.grading.marks_page")
+    module = _grading("marks_page")
     with module.MarksServer(module.MarksPage(sheet, out)) as server:
         print(f"open {server.address}\nCtrl+C ends it; keep the address to yourself", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
@@ -324,7 +328,7 @@ def _marks_page(sheet: Path, out: Path) -> int:
 
 
 def _term(options: argparse.Namespace, grader: Any) -> int:
-    term = importlib.import_module("minigrad.lessons.grading.term")
+    term = _grading("term")
     try:
         found = term.totals(term.load_term(options.course, _sheet_path))
     except term.TermError as error:
@@ -347,20 +351,20 @@ def _term(options: argparse.Namespace, grader: Any) -> int:
             if names:
                 print(f"  {what}: {', '.join(names)}")
     head, rows = term.rows(found)
-    grader.write_csv(options.out, head, rows)
+    _grading("grade_tables").write_csv(options.out, head, rows)
     print(f"{len(rows)} student{'s' * (len(rows) != 1)}: {options.out}")
     return int(any(found.strangers.values()))
 
 
 def _sheet(options: argparse.Namespace, grader: Any) -> int:
-    sheet = importlib.import_module("minigrad.lessons.grading.sheet")
+    sheet = _grading("sheet")
     report = sheet.examine(sheet.load_sheet(options.sheet))
     print(report)
     return int(report.exit_code)
 
 
 def _doctor(options: argparse.Namespace, grader: Any) -> int:
-    finding = importlib.import_module("minigrad.lessons.grading.doctor").examine()
+    finding = _grading("doctor").examine()
     print(finding)
     return int(finding.level in ("", "process"))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import pages, run, sandbox, supervisor
+from minigrad.lessons.grading import one_submission, pages, run, sandbox, supervisor
 from minigrad.lessons.grading.judge import Judgement
 
 from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
@@ -170,7 +170,7 @@ def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
         (out / run.SECRET).write_text(
             "5a" * 32
         )  # the same cases each time: a wrong answer may be right in a few random graphs
-        run.sheet_at(str(sheet / "sheet.py"))  # Python may keep its bytecode beside it
+        one_submission.sheet_at(str(sheet / "sheet.py"))  # Python may keep its bytecode beside it
         before = tree(*watched)
         limits = pytest.MonkeyPatch()
         limits.setattr(supervisor, "CELL_S", 1.0)
@@ -182,7 +182,7 @@ def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
             stop.set()
             thread.join()
         yield Graded(hand_ins, report, out, hits, before, tree(*watched), processes_in(top))
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def test_there_are_enough_of_each_kind():

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import grades, journal, one_submission, run, sandbox
 
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, notebook, write_sheet
@@ -98,7 +98,7 @@ def graded(tmp_path, shared_libraries):
         return str(sheet), str(tmp_path / "out")
 
     yield grade
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def right(rows, points, mine) -> None:
@@ -195,12 +195,12 @@ def test_through_gradescope(graded, tmp_path):
     sheet, out = graded(submitted)
     back = tmp_path / "results"
     assert main(["grade", "export", sheet, "--out", out, "--gradescope", str(back)]) == 0
-    journal = run.last_submissions(Path(out) / "journal.jsonl")
-    numbers = {record["student"]: int(record["lms"]["sid"]) - 5000 for record in journal.values()}
+    records = journal.last_submissions(Path(out) / "journal.jsonl")
+    numbers = {record["student"]: int(record["lms"]["sid"]) - 5000 for record in records.values()}
     assert sorted(numbers.values()) == [s.n for s in HANDED_IN]
     scores = [json.loads(path.read_text())["score"] for path in back.rglob("*results.json")]
     assert sorted(scores) == sorted(s.points for s in HANDED_IN)
-    points = {r.student: r.points for r in run.graded(Path(out), Path(sheet))}
+    points = {r.student: r.points for r in grades.graded(Path(out), Path(sheet))}
     assert {numbers[student]: p for student, p in points.items()} == {
         s.n: s.points for s in HANDED_IN
     }

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import grades, sandbox
 from minigrad.lessons.grading.cluster import ClusterError, connected, grade_elsewhere
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.journal import read
@@ -112,7 +112,7 @@ def test_workers_that_die_leave_and_join_lose_nothing(cluster, tmp_path):
         said = process.stdout.read()
     assert process.returncode == 0, said[-3000:]
     assert not changes, "the class was graded before all workers had changed"
-    assert {r.student: r.points for r in run.graded(out, sheet)} == expected
+    assert {r.student: r.points for r in grades.graded(out, sheet)} == expected
     lines = [line["student"] for line in read(journal) if line["kind"] == "hand-in"]
     assert sorted(lines) == sorted(expected), "each once"
 

@@ -5,7 +5,7 @@ process does for several sets of names.
 import json
 
 import pytest
-from minigrad.lessons.grading import process_server, run
+from minigrad.lessons.grading import one_submission, process_server, run
 from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
 from minigrad.lessons.grading.journal import last_submissions
 from minigrad.lessons.grading.jupyter_cells import names_in
@@ -240,7 +240,7 @@ def graded(tmp_path, monkeypatch, shared_libraries):
         return found, last_submissions(tmp_path / "out" / "journal.jsonl")
 
     yield grade
-    run.close_servers()
+    one_submission.close_servers()
 
 
 FORBIDDEN = "def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x)).item()"

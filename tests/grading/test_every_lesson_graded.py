@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.edition import student_file
-from minigrad.lessons.grading import run, sandbox, submissions
+from minigrad.lessons.grading import grades, one_submission, run, sandbox, submissions
 from minigrad.lessons.grading.pages import student_html, student_markdown
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.unix, pytest.mark.whole]
 def servers():
     """All lessons share their warm servers."""
     yield
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def source(cell) -> str:
@@ -53,7 +53,7 @@ def solved(path: Path) -> dict:
     return book
 
 
-def graded(path: Path, book: dict, folder: Path, student: str) -> run.Graded:
+def graded(path: Path, book: dict, folder: Path, student: str) -> grades.Graded:
     """A submission's line of the journal and what it is worth."""
     hand_in = folder / f"{student}.ipynb"
     hand_in.write_text(json.dumps(book), encoding="utf-8")
@@ -61,9 +61,9 @@ def graded(path: Path, book: dict, folder: Path, student: str) -> run.Graded:
         "work": ""
     }  # so that servers outlive a lesson
     (job,) = run._jobs([submissions.Submission(student, hand_in)], common)
-    record = run.grade_one(job)
+    record = one_submission.grade_one(job)
     assert json.loads(json.dumps(record)) == record
-    return run.Graded(record, run.judgements(record, run.sheet_at(str(path))))
+    return grades.Graded(record, grades.judgements(record, one_submission.sheet_at(str(path))))
 
 
 class Text(HTMLParser):

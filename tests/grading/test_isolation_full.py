@@ -16,7 +16,14 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import doctor, process_server, run, sandbox, stripped_library
+from minigrad.lessons.grading import (
+    doctor,
+    one_submission,
+    process_server,
+    run,
+    sandbox,
+    stripped_library,
+)
 
 from minigrad.cli import folders, main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
@@ -77,7 +84,7 @@ def wrapped(tmp_path_factory):
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed (Debian, Ubuntu, Fedora: the package bubblewrap)")
     works = run.bubblewrap_works(tmp_path_factory.mktemp("probe"))
-    run.close_servers()
+    one_submission.close_servers()
     if not works:
         pytest.skip(
             "bubblewrap is here, but the system forbids it what it needs: see `minigrad grade"

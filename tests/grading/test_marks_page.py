@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import grades, one_submission, run, sandbox
 from minigrad.lessons.grading.journal import Journal
 from minigrad.lessons.grading.marks import Mark, last_marks
 from minigrad.lessons.grading.marks_page import MarksPage, MarksServer
@@ -69,7 +69,7 @@ def graded(tmp_path_factory, libraries_folder):
         path.write_text(json.dumps(book))
     with made_once(libraries_folder):
         report = run.grade(sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1))
-    run.close_servers()
+    one_submission.close_servers()
     assert [r.points for r in report.results] == [MAX - 3, MAX, MAX]
     return sheet, top / "out"
 
@@ -134,7 +134,7 @@ def test_points_and_comments_go_into_the_journal_and_count(server, out, graded):
     assert {item: mark.points for item, mark in given.items()} == {
         "proof: idea": 2.0, "proof: details": 1.5, "f": 0.0,
     }  # fmt: skip
-    ada = next(r for r in run.graded(out, graded[0]) if r.student == "ada")
+    ada = next(r for r in grades.graded(out, graded[0]) if r.student == "ada")
     assert ada.points == MAX - 3 + 3.5
     page = ask(server, "GET", "student/ada?saved")[1]
     assert "✓ Saved." in page and "7.5</strong> of 12 points" in page and "Let ε &gt; 0." in page

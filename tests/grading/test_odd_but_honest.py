@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import one_submission, run, sandbox
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -327,7 +327,7 @@ def grade(tmp_path, sheet=None):
             for r in run.grade(sheet, tmp_path / "submitted", tmp_path / "out", OPTIONS).results
         }
     finally:
-        run.close_servers()
+        one_submission.close_servers()
 
 
 def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_libraries, request):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import grades, one_submission, run, sandbox
 from minigrad.lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -51,7 +51,7 @@ def graded(tmp_path_factory, libraries_folder):
             path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1, wrap=False)
         ).results
     yield path, top / "out", found
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def of(graded, *students):
@@ -369,7 +369,7 @@ def test_a_page_tells_of_the_cells_that_failed_but_for_those_that_cannot_run_her
         ),
         "cell 5": "NameError: name 'q' is not defined (line 1 of cell 5: `q`)",
     }
-    told = site.notes(run.Graded({**result.record, "cells": cells}, result.judgements))
+    told = site.notes(grades.Graded({**result.record, "cells": cells}, result.judgements))
     assert told == ["In cell 5: NameError: name 'q' is not defined (line 1 of cell 5: `q`)"]
 
 

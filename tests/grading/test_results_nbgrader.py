@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.edition import student_file
-from minigrad.lessons.grading import run
+from minigrad.lessons.grading import one_submission, run
 from minigrad.lessons.grading.results import gradebook
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -81,7 +81,7 @@ def class_of_three(tmp_path_factory):
         root,
         run.grade(LESSON, root / "submitted", root / "ours", run.Options(least="process", jobs=1)),
     )
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def in_gradebook(root: Path) -> dict[str, dict[str, float]]:

@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import run, sandbox, stripped_library
+from minigrad.lessons.grading import grade_tables, one_submission, run, sandbox, stripped_library
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.journal import last_submissions, read
 from minigrad.lessons.grading.marks import Mark, enter, last_marks
@@ -71,7 +71,7 @@ def course(tmp_path, shared_libraries):
     for student, (content, _) in CLASS.items():
         hand_in(tmp_path / "submitted", student, content)
     yield sheet, tmp_path / "submitted", tmp_path / "out"
-    run.close_servers()
+    one_submission.close_servers()
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +94,10 @@ def graded(graded_once, shared_libraries):
     top, kept, _ = graded_once
     shutil.rmtree(top)
     shutil.copytree(kept, top)
-    run._sheet.cache_clear()  # it knows a file by its name and time
-    run._shown.cache_clear()
+    one_submission._sheet.cache_clear()  # it knows a file by its name and time
+    one_submission._shown.cache_clear()
     yield top / "sheet" / "sheet.py", top / "submitted", top / "out"
-    run.close_servers()
+    one_submission.close_servers()
 
 
 def only(submitted: Path, *students: str) -> dict[str, float]:
@@ -131,7 +131,9 @@ def test_everybody_gets_what_they_deserve(graded, graded_once):
     )
     assert records["no notebook"]["problem"]
     grades = {row["student_id"]: row for row in table(out / "grades.csv")}
-    assert list(next(iter(grades.values()))) == run.GRADES and len(run.GRADES) == 11
+    assert (
+        list(next(iter(grades.values()))) == grade_tables.GRADES and len(grade_tables.GRADES) == 11
+    )
     assert "'=formula" in grades, "a spreadsheet must not take a name for a formula"
     assert {name.lstrip("'"): float(row["score"]) for name, row in grades.items()} == EXPECTED
     assert all(float(row["max_score"]) == MAX for row in grades.values())
@@ -279,7 +281,7 @@ def test_a_job_is_plain_data(graded):
         [run._submission_of(last_submissions(out / "journal.jsonl")["right"])],
         run._common_job(sheet, out, run._empty(out / "work"), OPTIONS),
     )
-    record = run.grade_one(json.loads(json.dumps(job)))
+    record = one_submission.grade_one(json.loads(json.dumps(job)))
     assert json.loads(json.dumps(record)) == record
 
 
@@ -298,10 +300,11 @@ def test_seeds_differ_between_students_and_can_be_found_again(graded):
         {record["sha256"] for record in records.values() if record["seed"]}
     )
     secret = bytes.fromhex((out / "secret.key").read_text())
-    assert seeds["right"] == run.seed_for(secret, records["right"]["sha256"])
-    sheet_ = run.sheet_at(str(sheet))
+    assert seeds["right"] == one_submission.seed_for(secret, records["right"]["sha256"])
+    sheet_ = one_submission.sheet_at(str(sheet))
     draws = [
-        float(run.cases_for(sheet_["g"], seed)[0].args["x"][0, 0]) for seed in set(seeds.values())
+        float(one_submission.cases_for(sheet_["g"], seed)[0].args["x"][0, 0])
+        for seed in set(seeds.values())
     ]
     assert len(set(draws)) == len(draws)
 
@@ -332,7 +335,7 @@ def test_an_appeal_gives_the_same(graded):
 
 def test_a_repaired_answer_regrades_without_running_anybody(graded, monkeypatch):
     sheet, _, out = graded
-    monkeypatch.setattr(run, "Server", None)  # nothing can be run any more
+    monkeypatch.setattr(one_submission, "Server", None)  # nothing can be run any more
     mild = SHEET.replace(
         "@g.answer\ndef _(x):\n    return 2 * x",
         "@g.accept\ndef _(case, got):\n    return hasattr(got, 'shape')",

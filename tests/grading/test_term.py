@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import run, sandbox, term
+from minigrad.lessons.grading import grades, one_submission, run, sandbox, term
 from minigrad.lessons.grading.journal import Journal, read
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -54,7 +54,7 @@ def graded(tmp_path_factory, libraries_folder):
     os.utime(top / "all.zip", (1.9e9, 1.9e9))  # no file of it counts as handed in after it was made
     with made_once(libraries_folder):
         report = run.grade(sheet, top / "all.zip", top / "out", run.Options(LEAST, jobs=1))
-    run.close_servers()
+    one_submission.close_servers()
     assert [r.points for r in report.results] == [MAX, MAX - 3]
     return sheet, top / "out"
 
@@ -103,7 +103,7 @@ def marks(out, sheet, change) -> int:
 
 
 def points(sheet, out):
-    return {r.student: r.points for r in run.graded(out, sheet)}
+    return {r.student: r.points for r in grades.graded(out, sheet)}
 
 
 ADA, BOB = MOODLE

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import dry_run, run, sandbox
+from minigrad.lessons.grading import dry_run, one_submission, run, sandbox
 
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import F, notebook, write_sheet
@@ -36,7 +36,7 @@ def course(tmp_path_factory, libraries_folder):
     path.write_text(json.dumps(notebook({})))
     with made_once(libraries_folder):
         run.grade(sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1, wrap=False))
-    run.close_servers()
+    one_submission.close_servers()
     (top / "roster.csv").write_text("student,name\nada,Ada L\n")
     (top / "course.toml").write_text('[[sheet]]\nname = "sheet/sheet.py"\nresults = "out"\n')
     return top

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import cheap_answers, run
+from minigrad.lessons.grading import cheap_answers, one_submission
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.sheet import examine, load_sheet
@@ -69,14 +69,14 @@ MEMORY = {
 def paid(lesson: str, name: str, source: str) -> dict[str, float]:
     """What each group of an exercise pays for an answer in a submission of its own."""
     sheet_path = str(LESSONS / f"{lesson}.ipynb")
-    asked = run.sheet_at(sheet_path)[name]
+    asked = one_submission.sheet_at(sheet_path)[name]
     job = {
         "sheet": sheet_path, "work": "", "least": "process", "warm": True, "wrap": False,
         "together": False,
     }  # fmt: skip
-    questions = [(asked, run.cases_for(asked, "01" * 32))]
+    questions = [(asked, one_submission.cases_for(asked, "01" * 32))]
     cells = [("cell 1", "import minigrad as mg"), ("cell 2", source)]
-    outcome = run.run_cells(cells, questions, {}, job, frozenset())
+    outcome = one_submission.run_cells(cells, questions, {}, job, frozenset())
     assert not outcome.cells, outcome.cells
     judged = judge(asked, questions[0][1], outcome.returned[name])
     return {group.name: group.points for group in judged.groups}
@@ -85,7 +85,7 @@ def paid(lesson: str, name: str, source: str) -> dict[str, float]:
 @pytest.fixture(scope="module", autouse=True)
 def _end_servers():
     yield
-    run.close_servers()
+    one_submission.close_servers()
 
 
 @pytest.mark.whole

@@ -7,7 +7,7 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import one_submission, sandbox
 
 from minigrad.cli import main
 from tests.helpers.small_class import hand_in, notebook, write_sheet
@@ -40,7 +40,7 @@ def place(tmp_path_factory):
     )
     yield top
     os.chdir(before)
-    run.close_servers()
+    one_submission.close_servers()
 
 
 RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]

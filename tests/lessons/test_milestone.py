@@ -15,7 +15,7 @@ import pytest
 from minigrad.lessons import workshop
 from minigrad.lessons.edition import student_edition
 from minigrad.lessons.exercises.lesson11 import OWN_STEP, network, reference
-from minigrad.lessons.grading import check, run, sandbox
+from minigrad.lessons.grading import check, one_submission, run, sandbox
 from minigrad.lessons.workshop import FILE, MADE_IN, MILESTONE, mine, recorded, unpack
 
 from minigrad.trace import first_divergence
@@ -328,7 +328,7 @@ def test_a_hand_in_is_graded_with_the_engine_in_it_and_not_without(tmp_path):
             run.Options(least=LEAST, jobs=1),
         )
     finally:
-        run.close_servers()
+        one_submission.close_servers()
     points = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
     assert points["ada"]["own_step"] == 5
     assert points["bob"]["own_step"] == 0

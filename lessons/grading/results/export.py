@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..exercise import SheetError
-from ..journal import JournalError
-from ..run import JOURNAL, Graded, graded, sheet_at, sheet_file
+from ..grades import Graded, graded
+from ..journal import JOURNAL, JournalError
+from ..one_submission import sheet_at
+from ..run import sheet_file
 from ..sheet import Sheet
 from . import feedback_files, gradebook, gradescope, lms, report, site
 from .gradebook import GradebookError

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..run import Graded
+from ..grades import Graded
 from ..sheet import Sheet, asked_in
 
 DATABASE = "gradebook.db"

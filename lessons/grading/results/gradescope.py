@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import submissions
+from ..grades import Graded
 from ..journal import Record
-from ..run import Graded, Options, grade, sheet_at, sheet_file
+from ..one_submission import sheet_at
+from ..run import Options, grade, sheet_file
 from ..sandbox import SandboxError
 from ..sheet import Sheet
 from .site import markdown_text, slugs

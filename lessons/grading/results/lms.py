@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..run import Graded, harmless
+from ..grade_tables import harmless
+from ..grades import Graded
 from ..sheet import Sheet
 from .tables import Row, Table, TableError, read_table
 

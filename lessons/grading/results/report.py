@@ -18,8 +18,8 @@ from pathlib import Path
 from minigrad.lessons.edition import EditionError, student_edition
 
 from .. import pages, submissions
-from ..journal import Record, last_submissions
-from ..run import JOURNAL, Graded
+from ..grades import Graded
+from ..journal import JOURNAL, Record, last_submissions
 from ..sheet import Sheet
 from .similarity import Pair, Passage, evidence, similar
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import pages
-from ..run import Graded
+from ..grades import Graded
 from ..sheet import Sheet
 
 
