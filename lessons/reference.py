@@ -4,7 +4,7 @@ documentation.
 `write` puts Markdown beside the lessons. The operations come from the registry: how each is
 written, what an operand receives in a backward pass (the declared rule, run on symbols; where that
 is no formula that people read, the declaration's own words), and who calls it. Everything else
-comes from docstrings, by Sphinx's autodoc and autosummary. As an extension of Sphinx this module
+comes from docstrings, by Sphinx's autodoc. As an extension of Sphinx this module
 hands docstrings over in a form that reStructuredText reads as it is meant.
 """
 
@@ -17,7 +17,7 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,9 +121,9 @@ def write(source: Path) -> None:
     folder.mkdir()
     pages = {"index": INDEX.format(modules="\n".join(map(_file, MODULES)))}
     pages["operations"] = operations()
-    seen: set[int] = set()
+    seen = {id(mg.Tensor)}  # it has a page of its own
     pages["functions"] = functions(seen)
-    pages["tensor"] = tensor(seen)
+    pages["tensor"] = tensor()
     for name, about in MODULES.items():
         pages[_file(name)] = module_page(name, about, seen)
     for name, text in pages.items():
@@ -398,21 +398,18 @@ def functions(seen: set[int]) -> str:
     return text
 
 
-def tensor(seen: set[int]) -> str:
+def tensor() -> str:
     """The page of what tensors offer."""
-    seen.add(id(mg.Tensor))
     public = [name for name in dir(mg.Tensor) if not name.startswith("_")]
     known = [n for n in public if callable(inspect.getattr_static(mg.Tensor, n, None))]
     attributes = [name for name in public if name not in known]
-    text = "# Tensor\n\n"
-    text += _directive("autoclass", "minigrad.Tensor")
-    text += "\n## Attributes\n\n" + "".join(
-        _directive("autoattribute", f"minigrad.Tensor.{name}") for name in attributes
+    listed_as = lambda kind, names: _block(
+        f".. {kind}:: minigrad.Tensor.{name}\n" for name in names
     )
     return (
-        text
-        + "\n## Methods\n\n"
-        + "".join(_directive("automethod", f"minigrad.Tensor.{name}") for name in known)
+        f"# Tensor\n\n{_block(['.. autoclass:: minigrad.Tensor', ''])}"
+        f"\n## Attributes\n\n{listed_as('autoattribute', attributes)}"
+        f"\n## Methods\n\n{listed_as('automethod', known)}"
     )
 
 
@@ -460,16 +457,23 @@ def listed(path: str, members: list[str], seen: set[int]) -> str:
         fresh.append((name, value))
     if not fresh:
         return "What it offers stands on the other pages.\n"
-    table = "\n".join(f"   {path}.{name}" for name, _ in fresh)
-    text = "```{eval-rst}\n.. autosummary::\n   :nosignatures:\n\n" + table + "\n```\n\n"
-    return text + "".join(
-        _directive("autoclass" if isinstance(value, type) else "autofunction", f"{path}.{name}")
-        for name, value in fresh
-    )
+    rows = "".join(f"| {{py:obj}}`~{path}.{name}` | {_summary(value)} |\n" for name, value in fresh)
+    kinds = ["autoclass" if isinstance(value, type) else "autofunction" for _, value in fresh]
+    entries = [f".. {kind}:: {path}.{name}" for kind, (name, _) in zip(kinds, fresh, strict=True)]
+    return f"| | |\n|---|---|\n{rows}\n{_block(entries)}"
 
 
-def _directive(kind: str, name: str) -> str:
-    return f"```{{eval-rst}}\n.. {kind}:: {name}\n```\n"
+def _summary(value: Any) -> str:
+    """The first sentence of a docstring, as Markdown."""
+    first = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return _plain(re.split(r"(?<=[\w)`]{2}\.) ", first)[0])
+
+
+def _block(lines: Iterable[str]) -> str:
+    """reStructuredText in Markdown: many directives in one block, since each block starts a parser
+    of its own.
+    """
+    return "```{eval-rst}\n" + "\n".join(lines) + "\n```\n"
 
 
 # ------------------------------------------------------------------------------------ for Sphinx
@@ -522,9 +526,9 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 SETTINGS = {
-    "autosummary_generate": False,
     "autodoc_typehints": "none",
+    "autodoc_use_type_comments": False,
     "add_module_names": False,
     "toc_object_entries": False,
 }
-EXTENSIONS = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "minigrad.lessons.reference"]
+EXTENSIONS = ["sphinx.ext.autodoc", "minigrad.lessons.reference"]

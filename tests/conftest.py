@@ -27,9 +27,11 @@ for name, examples in (("sample", 40), ("whole", 200)):
         name, derandomize=True, deadline=None, max_examples=examples
     )
 
-# jsonschema imports this where it is installed, and it compiles 38 grammars: two seconds in each
-# worker, for formats that no test uses.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+GRAMMARS = "rfc3987_syntax"
+"""jsonschema imports this where it is installed, and it compiles 38 grammars: 1.5 seconds in each
+worker, Jupyter server and build of a site, for formats that no test uses. They go without it.
+"""
+sys.modules.setdefault(GRAMMARS, None)  # type: ignore[arg-type]
 
 FLAGS = [
     "--no-sandbox",
@@ -186,6 +188,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
         if without_unix.hidden:
             without_unix.hide_in_children()
+        if folder:
+            _without_grammars_in_children(folder)
         try:
             status = yield
         except BaseException:  # the end of a stopped run lasts too long, or fails itself
@@ -206,6 +210,17 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     for name in left:
         print(f"FAILED: left behind by the tests, and ended now: {name}", file=sys.stderr)
     return status
+
+
+def _without_grammars_in_children(folder: str) -> None:
+    """Python processes that the run starts find a module in the place of GRAMMARS that cannot be
+    imported, as where it is not installed.
+    """
+    place = Path(folder, "without-grammars")
+    place.mkdir()
+    (place / f"{GRAMMARS}.py").write_text('raise ImportError("left out in tests")\n')
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(place), *([path] if path else [])])
 
 
 def _left_behind(processes: Any, wait_s: float) -> list[str]:

@@ -5,6 +5,7 @@ public name with its docstring.
 import inspect
 import re
 import types
+from collections import Counter
 
 import pytest
 from minigrad.lessons import reference
@@ -110,6 +111,22 @@ def test_each_public_function_and_class_is_documented_on_a_page(pages):
         if own and value.__module__.startswith("minigrad") and id(value) not in known:
             missing.append(name)
     assert len(listed) > 1000 and missing == []
+
+
+def test_nothing_is_described_twice(pages):
+    """Sphinx warns of it when it builds in one process, and then there is no site."""
+    names = re.findall(
+        r"^\.\. auto(?:class|function):: minigrad\.(\S+)$", "\n".join(pages.values()), re.M
+    )
+    described = Counter(id(resolved(name)) for name in names)
+    assert len(names) > 500 and described.most_common(1)[0][1] == 1
+
+
+def test_a_line_of_a_table_has_the_first_sentence_and_leads_to_the_description(pages):
+    assert "| {py:obj}`~minigrad.trace.Divergence` | The first difference. |" in pages["trace"]
+    for page in (text for name, text in pages.items() if name not in ("tensor", "index")):
+        described = re.findall(r"^\.\. auto\w+:: (\S+)$", page, re.MULTILINE)
+        assert re.findall(r"^\| \{py:obj\}`~(\S+)` \| \S.* \|$", page, re.M) == described
 
 
 def resolved(name):

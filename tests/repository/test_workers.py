@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import GRAMMARS
+
 ROOT = Path(__file__).parents[2]
 
 SHARED = """
@@ -53,3 +55,9 @@ def test_all_cores_are_used_and_a_modules_fixture_is_made_once(tmp_path):
     assert len({worker for (worker,) in made}) >= 2
     compiled = {path.name.partition(".")[0] for path in (tests / "__pycache__").glob("*.pyc")}
     assert compiled == {"conftest", *(f"test_{n}" for n in range(4))}, "kept for other processes"
+
+
+def test_processes_that_tests_start_compile_no_grammars():
+    """jsonschema would, on import, for formats that no test uses."""
+    told = subprocess.run([sys.executable, "-c", f"import {GRAMMARS}"], capture_output=True)
+    assert b"ImportError: left out in tests" in told.stderr
