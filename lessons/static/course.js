@@ -26,3 +26,12 @@ const attributeFilter = ["data-theme"];
 new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter });
 dark.addEventListener("change", tell);
 tell();
+
+// What was printed in columns: three lines or more with a gap between two words. Such a table can be
+// scrolled with the keyboard too.
+for (const pre of document.querySelectorAll(".cell_output pre")) {
+  const lines = pre.textContent.split("\n").filter((line) => /\S {2,}\S/.test(line));
+  if (lines.length < 3) continue;
+  pre.parentElement.classList.add("course-columns");
+  pre.tabIndex = 0;
+}

@@ -25,6 +25,9 @@ BOTH = """def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 viz.show(f, 2.0, 5.0)"""
 
+PRINTED = """for n in (4, 8, 12, 16):
+    print(f"{n:10}   {2**n:22}   {n:14}   {n:14}")"""
+
 MOVED = "viz.sliders(lambda x, y: x * x + y, x=(1.0, 2.0), y=5.0, points=3)"
 
 
@@ -41,6 +44,8 @@ def made(tmp_path_factory):
         nbformat.v4.new_markdown_cell("## Both modes", id="more"),
         nbformat.v4.new_code_cell(BOTH, id="both"),
         nbformat.v4.new_code_cell(MOVED, id="moved"),
+        nbformat.v4.new_code_cell(PRINTED, id="printed"),
+        nbformat.v4.new_code_cell("print('long, ' * 99)", id="long"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), place / "lessons" / "01_sum.ipynb")
     (place / "lessons" / "figures").mkdir()
@@ -116,6 +121,19 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
         left = max(other["x"], outside["x"])
         right = min(other["x"] + other["width"], outside["x"] + outside["width"])
         assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
+
+
+def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit, address):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/01_sum.html")
+    columns = page.locator(".course-columns pre")
+    assert columns.count() == 1
+    inside = "e => [e.scrollWidth > e.clientWidth, getComputedStyle(e).overflowX, e.tabIndex]"
+    assert columns.evaluate(inside) == [True, "auto", 0]
+    long = page.locator(".cell_output pre", has_text="long, long")
+    assert long.evaluate(inside)[0] is False
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_under_a_picture_a_link_leads_to_where_its_inputs_can_be_changed(visit, address):
