@@ -463,6 +463,14 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
     if at_fault == output(graph):
         say += " It is the output: everything starts there."
         say += " Is its array changed later?" if arrays else ""
+    elif users and np.ndim(got[at_fault]) == 0 < np.ndim(right[at_fault]) and got[at_fault] == 0:
+        by, one = " and ".join(dict.fromkeys(users)), len(set(users)) == 1
+        say += f" Nothing has arrived there. It is used by {by}, " + (
+            "whose adjoint is right: did it have its turn in the loop, and was what it sent kept?"
+            if one
+            else "whose adjoints are right: did they have their turn in the loop, and was what they"
+            " sent kept?"
+        )
     elif users and len(set(users)) == 1 and len(users) == 1:
         say += (
             f" It is used once, by {_about(graph, users[0])}, whose adjoint is right: look at how"

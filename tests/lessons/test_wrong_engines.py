@@ -73,6 +73,7 @@ def notebook_with(change):
 def test_there_are_a_hundred_wrong_engines_and_more():
     assert len(SINGLES) > 100
     assert set(ALWAYS) <= set(SINGLES)
+    assert [name for name, (_, says) in SINGLES.items() if not says] == []
 
 
 @pytest.mark.parametrize("name", rows(SINGLES))

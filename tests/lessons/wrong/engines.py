@@ -12,7 +12,7 @@ from itertools import pairwise
 ORDER = {
     "the order reversed": (
         "def topological_order(output):\n    return sound_order(output)[::-1]",
-        "",
+        "`topological_order` put",
     ),
     "breadth first": (
         """
@@ -73,7 +73,7 @@ def topological_order(output):
     ),
     "without leaves": (
         "def topological_order(output):\n    return [n for n in sound_order(output) if n.parents]",
-        "",
+        "`topological_order` left out",
     ),
     "the first parent only": (
         """
@@ -83,14 +83,14 @@ def topological_order(output):
         order.append(order[-1].parents[0])
     return order[::-1]
 """,
-        "",
+        "`topological_order` left out",
     ),
     "by the size of the value": (
         (
             "def topological_order(output):\n    return sorted(sound_order(output), key=lambda n:"
             " -np.size(n.value))"
         ),
-        "",
+        "`topological_order` put",
     ),
     "one list for all calls": (
         """
@@ -99,7 +99,7 @@ def topological_order(output):
     everything.extend(n for n in sound_order(output) if n not in everything)
     return everything
 """,
-        "",
+        "does not belong to this graph",
     ),
 }
 SWEEP = """
@@ -212,7 +212,10 @@ def gradients(order, wanted):
     "seed 0": (sweep(seed="0.0"), "output's adjoint is 0 at the start"),
     "seed 2": (sweep(seed="2.0"), "Already the graph of `sum`"),
     "seed is the value": (sweep(seed="order[-1].value"), "starts at its value"),
-    "stops before the first": (sweep(rows="reversed(order[len(order) // 2:])"), ""),
+    "stops before the first": (
+        sweep(rows="reversed(order[len(order) // 2:])"),
+        "Nothing has arrived there",
+    ),
     "the first parent only": (
         sweep(
             combine=(
@@ -289,12 +292,12 @@ def gradients(order, wanted):
     ),
     "sorted by the name of the operation": (
         sweep(rows="sorted(order, key=lambda n: n.op, reverse=True)"),
-        "",
+        "Nothing has arrived there",
     ),
-    "the values for the gradients": (sweep(back="node.value"), ""),
+    "the values for the gradients": (sweep(back="node.value"), "everything starts there"),
     "wanted in another order": (
         sweep(back="grad.get(node, 0.0)").replace("in wanted]", "in wanted[::-1]]"),
-        "",
+        "everything starts there",
     ),
 }
 
@@ -333,14 +336,17 @@ BODIES = {
     return np.broadcast_to(g, x.shape) / (x.size if axis is None else x.shape[axis])""",
             "Already the graph of `sum`",
         ),
-        "a new axis in front": ("np.broadcast_to(g, x.shape)", ""),
+        "a new axis in front": ("np.broadcast_to(g, x.shape)", "sum over columns(x1)"),
         "times x": (
             """
     g = g if axis is None else np.expand_dims(g, axis)
     return g * x""",
             "Already the graph of `sum`",
         ),
-        "behind always": ("np.broadcast_to(g if axis is None else g[..., None], x.shape)", ""),
+        "behind always": (
+            "np.broadcast_to(g if axis is None else g[..., None], x.shape)",
+            "sum over rows(x1)",
+        ),
         "zeros but one": (
             """
     z = np.zeros_like(x)
@@ -350,13 +356,13 @@ BODIES = {
         ),
     },
     "unbroadcast(g, shape)": {
-        "nothing summed": ("g", ""),
-        "new axes only": ("g.sum(axis=tuple(range(g.ndim - len(shape))))", ""),
+        "nothing summed": ("g", "sum over the stretched axes"),
+        "new axes only": ("g.sum(axis=tuple(range(g.ndim - len(shape))))", "`+` and broadcasting"),
         "no keepdims": (
             """
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1))""",
-            "",
+            "`+` and broadcasting",
         ),
         "the mean": (
             """
@@ -371,7 +377,7 @@ BODIES = {
     return s / len(g) if g.ndim > len(shape) else s""",
             "those with `+` and broadcasting",
         ),
-        "everything summed": ("np.full(shape, g.sum())", ""),
+        "everything summed": ("np.full(shape, g.sum())", "those with `+` and `-` come out wrong"),
         "one copy": (
             """
     g = g[(0,) * (g.ndim - len(shape))]
@@ -383,7 +389,7 @@ BODIES = {
     while g.ndim > len(shape):
         g = g.sum(axis=-1)
     return sound_unbroadcast(g, shape)""",
-            "",
+            "`+` and broadcasting",
         ),
         "the largest": (
             """
@@ -394,10 +400,10 @@ BODIES = {
         ),
     },
     "pull_matmul(a, b, g)": {
-        "untransposed": ("(g @ b, a @ g)", ""),
-        "swapped": ("(a.T @ g, g @ b.T)", ""),
-        "element by element": ("(g * b, g * a)", ""),
-        "order of the factors": ("(b.T @ g, g @ a.T)", ""),
+        "untransposed": ("(g @ b, a @ g)", "a transpose is missing at a matrix product"),
+        "swapped": ("(a.T @ g, g @ b.T)", "those with `@` come out wrong"),
+        "element by element": ("(g * b, g * a)", "those with `@` come out wrong"),
+        "order of the factors": ("(b.T @ g, g @ a.T)", "those with `@` come out wrong"),
         "g left out": (
             "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))",
             "It is the rule of `matmul`",
@@ -484,14 +490,17 @@ def step(
 
 
 STEPS = {
-    "gradients backwards": (step(found="gradients(topological_order(loss), parameters[::-1])"), ""),
-    "no gradients": (step(found="[np.zeros_like(v) for v in values]"), ""),
+    "gradients backwards": (
+        step(found="gradients(topological_order(loss), parameters[::-1])"),
+        "in another order than the values",
+    ),
+    "no gradients": (step(found="[np.zeros_like(v) for v in values]"), "asks `gradients` for"),
     "the loss times the points": (step(loss="float(loss.value) * len(x)"), "The loss is"),
     "half of the points": (
         step(x="Tensor(x[: (len(x) + 1) // 2])").replace(
             "target)\n    return", "target[: (len(x) + 1) // 2])\n    return"
         ),
-        "",
+        "it is that before any step",
     ),
     "new dictionaries": (
         step(step="return [adam(v, g, {}) for v, g in zip(values, found)], loss"),
@@ -499,7 +508,7 @@ STEPS = {
     ),
     "one dictionary": (
         step(step="return [adam(v, g, states[0]) for v, g in zip(values, found)], loss"),
-        "",
+        "operands could not be broadcast",
     ),
     "plain descent": (
         step(step="return [v - 0.05 * g for v, g in zip(values, found)], loss"),
@@ -515,8 +524,14 @@ STEPS = {
         step(step=f"new = {NEW}\n    return new, loss_and_gradients(new, x, target)[0]"),
         "the loss after the step",
     ),
-    "two steps": (step(step=f"values = {NEW}\n    return {NEW}, loss"), ""),
-    "the first parameter only": (step(step=f"return [{NEW}[0], *values[1:]], loss"), ""),
+    "two steps": (
+        step(step=f"values = {NEW}\n    return {NEW}, loss"),
+        "which of the values are changed",
+    ),
+    "the first parameter only": (
+        step(step=f"return [{NEW}[0], *values[1:]], loss"),
+        "which of the values are changed",
+    ),
     "weights only": (
         step(
             step=(
@@ -524,7 +539,7 @@ STEPS = {
                 " enumerate(zip(new, values))], loss"
             )
         ),
-        "",
+        "which of the values are changed",
     ),
 }
 ADAM = """
@@ -554,7 +569,7 @@ ADAMS = {
     "not corrected": (adam(mean="m", root="(np.sqrt(v) + 1e-8)"), "the bias correction is missing"),
     "epsilon under the root": (adam(root="np.sqrt(v / (1 - 0.999**t) + 1e-8)"), "under the root"),
     "the count one ahead": (adam(first="1"), "one ahead"),
-    "the count from 0": (adam(first="-1"), ""),
+    "the count from 0": (adam(first="-1"), "the steps are counted from 0"),
     "not squared": (adam(square="abs(gradient)"), "mean of |g|"),
     "uphill": (adam(sign="+"), "uphill"),
     "no root": (adam(root="(v / (1 - 0.999**t) + 1e-8)"), "the root is missing"),
