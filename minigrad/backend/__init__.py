@@ -29,8 +29,10 @@ from .creation import (
 from .devices import (
     Device,
     cuda_is_available,
+    device_for_numbers,
     device_of,
     device_with_index,
+    is_host_number,
     need_cuda,
     same_device,
     to_device,

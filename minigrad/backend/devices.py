@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,11 @@ def library_of(device: str) -> Any:
     name = device.partition(":")[0]
     if name == "cuda":
         need_cuda(f'device "{device}"')
+        number, count = device.partition(":")[2], load_cupy().cuda.runtime.getDeviceCount()
+        if number and int(number) >= count:
+            raise DeviceError(
+                f'device "{device}": there are {count} CUDA devices, from "cuda:0" on.'
+            )
         return load_cupy()
     for module in MODULES.values():
         if module is not None and device_of_module(module) == name:
@@ -119,6 +125,22 @@ def to_device(array: Array, device: str) -> Array:
 def to_device_of(array: Array, like: Array) -> Array:
     """`array` on the device of `like`."""
     return array if same_device(array, like) else to_device(array, device_of(like))
+
+
+def device_for_numbers(arrays: Sequence[Array]) -> str | None:
+    """The device to which 0-d arrays in host memory move when they meet these arrays, as in
+    PyTorch; None where nothing moves.
+    """
+    if NUMPY_PAYLOADS.issuperset(map(type, arrays)):
+        return None
+    devices = {device_of(a) for a in arrays if not is_host_number(a)}
+    moves = len(devices) == 1 and any(map(is_host_number, arrays))
+    return devices.pop() if moves and "cpu" not in devices else None
+
+
+def is_host_number(value: Any) -> bool:
+    """Whether a value is a 0-d array in host memory."""
+    return type(value) in NUMPY_PAYLOADS and not value.shape
 
 
 def same_device(a: Array, b: Array) -> bool:

@@ -6,12 +6,13 @@ import functools
 import importlib
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..errors import LinAlgError
-from .payload import Array, array_module, ignore_float_errors
+from .payload import Array, array_module, ignore_float_errors, is_floating
 
 
 def broadcast_rows(
@@ -54,19 +55,63 @@ def _rows_at_once(count: int) -> int:
 
 def scatter_add(xp: Any, target: Array, index: Any, values: Array) -> None:
     """`target[index] += values` where repeated indices accumulate."""
-    if xp is np:
-        np.add.at(target, index, values)
-    elif hasattr(xp, "add") and hasattr(xp.add, "at"):
+    if xp is np or target.dtype.name in _ATOMIC_SUMS:
         xp.add.at(target, index, values)
+    elif target.dtype.kind == "c":
+        values = xp.asarray(values, target.dtype)
+        xp.add.at(target.real, index, values.real)
+        xp.add.at(target.imag, index, values.imag)
     else:
-        importlib.import_module("cupyx").scatter_add(target, index, values)
+        wide = np.float32 if is_floating(target.dtype) else np.int64
+        sums = target.astype(wide)
+        xp.add.at(sums, index, xp.asarray(values, target.dtype).astype(wide))
+        target[...] = sums.astype(target.dtype)
 
 
 def scatter_extreme_at(xp: Any, target: Array, index: Any, values: Array, largest: bool) -> None:
     """`target[index] = max(target[index], values)` (or min) where repeated indices count each; NaN
     wins.
+
+    CuPy compares float64 in single precision and passes over NaN, so there integers are compared
+    that have the order of the numbers.
     """
-    (xp.maximum if largest else xp.minimum).at(target, index, values)
+    name = "maximum" if largest else "minimum"
+    if xp is np:
+        ignore_float_errors.run(getattr(np, name).at, target, index, values)
+        return
+    keys = _ordered_keys(xp, target, largest)
+    given = _ordered_keys(xp, xp.asarray(values, target.dtype), largest)
+    getattr(xp, name).at(keys, index, given)
+    bits = keys.view(np.int64) ^ _SIGN
+    if target.dtype.kind in "biu":
+        target[...] = bits.astype(target.dtype)
+    else:
+        target[...] = _flipped(bits).view(np.float64).astype(target.dtype)
+
+
+_ATOMIC_SUMS = frozenset("int32 int64 float16 float32 float64 uint32 uint64".split())
+"""The dtypes that CuPy's `add.at` takes."""
+_SIGN, _MAGNITUDE = -(2**63), 2**63 - 1
+"""The sign bit of an int64, and all other bits."""
+
+
+def _flipped(bits: Array) -> Array:
+    """The bits of float64 numbers as int64 of the same order, or back: the magnitude of what is
+    negative is inverted.
+    """
+    return bits ^ ((bits >> 63) & _MAGNITUDE)
+
+
+def _ordered_keys(xp: Any, x: Array, largest: bool) -> Array:
+    """Numbers of x's order as uint64, which CuPy compares exactly. NaN is first or last: it
+    wins."""
+    if x.dtype.kind in "biu":
+        bits = x.astype(np.int64)
+    else:
+        exact = x.astype(np.float64)
+        nan = _MAGNITUDE if largest else _SIGN
+        bits = xp.where(xp.isnan(exact), nan, _flipped(exact.view(np.int64)))
+    return (bits ^ _SIGN).view(np.uint64)
 
 
 def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
@@ -130,9 +175,16 @@ def divide_integers(divide: Callable[[Any, Any], Array], a: Array, b: Array) -> 
 
 
 def call_linalg(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
-    """A routine of `xp.linalg`. Raises LinAlgError with advice where it finds no answer."""
+    """A routine of `xp.linalg`. Raises LinAlgError with advice where it finds no answer; CuPy waits
+    for the device to know it.
+    """
+    on_device = (routine.__module__ or "").startswith("cupy")
+    raising = (
+        importlib.import_module("cupyx").errstate(linalg="raise") if on_device else nullcontext()
+    )
     try:
-        return ignore_float_errors.run(routine, *args)
+        with raising:
+            return ignore_float_errors.run(routine, *args)
     except np.linalg.LinAlgError as error:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
         advice = {

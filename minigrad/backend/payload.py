@@ -373,8 +373,12 @@ def library_of(arrays: Sequence[Any], operation: str) -> Any:
             f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first,"
             " for instance with .to(device)."
         )
-    place = f"{device_of_module(library)}:{numbers[0]}" if numbers and library is not np else "cpu"
-    return _library_on(library, place)
+    if library is np or not numbers:
+        return nullcontext(library)
+    name = device_of_module(library)
+    if name == "cuda" and library.cuda.get_device_id() == numbers[0]:  # entering a device is dear
+        return nullcontext(library)
+    return _library_on(library, f"{name}:{numbers[0]}")
 
 
 @contextmanager

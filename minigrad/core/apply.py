@@ -83,6 +83,11 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     """Operands of one dtype, by PyTorch's rules; arrays beside tensors become constant tensors."""
     if Tensor not in map(type, args):  # called by a rule, whose arrays have one dtype
         return _floating(args) if prim.promote == "float" else args
+    device = backend.device_for_numbers([a.array for a in args if type(a) is Tensor])
+    if device is not None:
+        move: Any = partial(primitive.registry["move"], device=device, back="cpu")
+        host = [backend.is_host_number(getattr(a, "array", a)) for a in args]
+        args = tuple([move(a) if there else a for a, there in zip(args, host, strict=True)])
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}
     if len(dtypes) == 1 and dtypes <= SINGLE_OR_DOUBLE and _PLAIN.issuperset(map(type, args)):
         return args

@@ -74,6 +74,8 @@ def _quantile(
         raise ValueError(
             f"{function}: q must be a number or a vector of numbers in [0, 1], got {q!r}."
         )
+    if not isinstance(q, Tensor):
+        shares = shares.to(device=x.device)
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise ValueError(
             f'{function}: interpolation must be "linear", "lower", "higher", "nearest" or'
@@ -489,7 +491,12 @@ def isin(
     """Which elements occur among the test elements (or, if `invert`, do not). assume_unique
     changes nothing here. No derivative.
     """
-    elements, wanted = as_tensor(elements).detach(), as_tensor(test_elements).detach().reshape(-1)
+    place = next((v.device for v in (elements, test_elements) if isinstance(v, Tensor)), "cpu")
+    elements, wanted = (
+        v.detach() if isinstance(v, Tensor) else as_tensor(v).to(device=place)
+        for v in (elements, test_elements)
+    )
+    wanted = wanted.reshape(-1)
     if wanted.numel() == 0:
         found = fn.zeros_like(elements, dtype=backend.bool_)
     else:
@@ -534,14 +541,16 @@ def multinomial(x: TensorLike, num_samples: int, replacement: bool = False) -> T
         )
     if replacement:
         edges = cumsum(x / total, -1)
-        draws = fn.rand(*x.shape[:-1], num_samples, dtype=backend.float64) * edges[..., -1:]
+        draws = (
+            fn.rand(*x.shape[:-1], num_samples, dtype=x.dtype, device=x.device) * edges[..., -1:]
+        )
         return searchsorted(edges, draws, right=True)
     if x.numel() and num_samples > int(fn.amin(fn.sum(x > 0, -1)).item()):
         raise RuntimeError(
             f"multinomial: cannot draw {num_samples} different indices from the weights that are"
             " not 0."
         )
-    keys = fn.log(-fn.log(fn.rand(*x.shape, dtype=backend.float64))) - fn.log(x)
+    keys = fn.log(-fn.log(fn.rand_like(x))) - fn.log(x)
     return argsort(keys, -1)[..., :num_samples]
 
 

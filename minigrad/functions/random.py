@@ -170,12 +170,13 @@ def normal(
     elif bool((std < 0).any()):
         raise ValueError("normal: no element of std may be negative.")
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
+    place = device or next((v.device for v in (mean, std) if isinstance(v, Tensor)), "cpu")
     if size is None:
         like = as_tensor(mean) + std
         size = like.shape
         if dtype is None and like.dtype.kind == "f":
             dtype = like.dtype
-    out = (randn(size, dtype=dtype) * std + mean).to(device=device or "cpu")
+    out = (randn(size, dtype=dtype, device=place) * std + mean).to(device=place)
     found: Tensor = out.requires_grad_() if requires_grad else out
     return found
 

@@ -25,28 +25,26 @@ def _filled(tensor: Tensor, values: Any) -> Tensor:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Uniform in [a, b)."""
-    return _filled(tensor, functions.rand(tensor.shape, dtype=tensor.dtype) * (b - a) + a)
+    return _filled(tensor, functions.rand_like(tensor) * (b - a) + a)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal."""
-    return _filled(tensor, functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean)
+    return _filled(tensor, functions.randn_like(tensor) * std + mean)
 
 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:
     """Normal, drawn again where outside [a, b]."""
-    values = functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean
+    values = functions.randn_like(tensor) * std + mean
     if not (b - mean) / std > -6 or not (a - mean) / std < 6:
         raise ValueError(f"trunc_normal_: [{a}, {b}] lies too far from mean {mean} (std {std}).")
     while True:
         outside = (values < a) | (values > b)
         if not bool(outside.any()):
             return _filled(tensor, values)
-        values = functions.where(
-            outside, functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean, values
-        )
+        values = functions.where(outside, functions.randn_like(tensor) * std + mean, values)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -159,7 +157,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     vectors: list[Tensor] = []  # Gram and Schmidt, twice over for the sake of rounding
     for _ in range(min(rows, columns)):
-        v = functions.randn(max(rows, columns), dtype="float64")
+        v = functions.randn(max(rows, columns), dtype="float64", device=tensor.device)
         for _again in range(2):
             for u in vectors:
                 v = v - (u * v).sum() * u
@@ -195,7 +193,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: needs a matrix, got shape {tensor.shape}.")
     rows, columns = tensor.shape
-    values = functions.randn(rows, columns, dtype=tensor.dtype) * std
+    values = functions.randn_like(tensor) * std
     zeros = math.ceil(sparsity * rows)
     for column in range(columns):
         values[functions.randperm(rows)[:zeros], column] = 0

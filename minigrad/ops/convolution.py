@@ -33,7 +33,7 @@ TILE = 1 << 18
 
 
 def _product(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
-    return ignore_float_errors.run(xp.matmul, a, b, out)
+    return ignore_float_errors.run(xp.matmul, a, b, out=out)
 
 
 def window_count(

@@ -74,14 +74,11 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
 
 
 def _matmul(xp: Any, a: Any, b: Any) -> Any:
-    if a.ndim == 2 == b.ndim:
-        if len(a) >= 64 and type(b) is NumpyArray and is_turned(a.shape, b.shape, b.strides):
-            b = b.copy()
-        return ignore_float_errors.run(
-            a.dot, b
-        )  # the same product; dot takes half the time to start
-    if 1 <= a.ndim <= 2 and 1 <= b.ndim <= 2:
-        return ignore_float_errors.run(a.dot, b)
+    small = a.ndim == 2 == b.ndim and len(a) >= 64 and type(b) is NumpyArray
+    if small and is_turned(a.shape, b.shape, b.strides):
+        b = b.copy()
+    if type(a) is NumpyArray and 1 <= a.ndim <= 2 and 1 <= b.ndim <= 2:
+        return ignore_float_errors.run(a.dot, b)  # it takes half of matmul's time to start
     if (
         a.ndim > 2 == b.ndim
     ):  # one matrix for a whole batch: one large product is faster than many small ones

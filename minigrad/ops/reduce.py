@@ -75,7 +75,7 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
 
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Sum over axes, by the policy of ops/sums.py: the short ways, or `total`."""
-    if x.ndim > 1 and len(axes) == 1:
+    if x.ndim > 1 and len(axes) == 1 and xp is numpy:
         if (
             axes == (0,)
             and x.ndim == 2
@@ -91,7 +91,7 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
             return sums.reshape((*x.shape[:-1], 1)) if keepdims else sums
     if len(axes) == x.ndim and not keepdims and xp is numpy and is_few(x):
         return total_of_few(x)
-    if x.size <= AT_ONCE and x.dtype in SINGLE_OR_DOUBLE:
+    if x.size <= AT_ONCE and x.dtype in SINGLE_OR_DOUBLE and xp is numpy:
         return ignore_float_errors.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
     return ignore_float_errors.run(total, xp, x, axes, keepdims)
 

@@ -28,11 +28,11 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
-    if x.dtype in SINGLE_OR_DOUBLE:
+    if x.dtype in SINGLE_OR_DOUBLE and xp is numpy:
         if not shape:
             return (
                 total_of_few(x)
-                if xp is numpy and is_few(x)
+                if is_few(x)
                 else ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
             )
         if x.ndim >= 2 and (
@@ -52,7 +52,7 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     axes = tuple(range(lead)) + tuple(
         lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1
     )
-    if is_short(x, axes):
+    if xp is numpy and is_short(x, axes):
         return ignore_float_errors.run(slice_sums, x, axes[0], True).reshape(shape)
     return (
         ignore_float_errors.run(total, xp, x, axes, True).reshape(shape)

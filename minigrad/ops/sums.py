@@ -10,6 +10,8 @@ every other axis (d = n), and in float16 even the running total is a float16. He
   many numbers: products of matrices, softmax, normalisation, scans, convolution, pooling, scatter.
 - **float32 and complex64 add at most `PLAIN` numbers one after another**; what is left of a longer
   sum is added in float64 (complex128). Scans and scatter accumulate in float64 from the start.
+- **On a CUDA device** CuPy adds, float32 and complex64 in float64 (complex128): along an axis that
+  is not the last, one thread may add many numbers one after another.
 - **float64 and complex128 add at most `PLAIN` numbers one after another**, and the totals in the
 same way.
 
@@ -72,6 +74,9 @@ def total(xp: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     dtype = x.dtype
     if is_narrow(dtype):
         return total(xp, x.astype(float32), axes, keepdims).astype(dtype)
+    if xp is not numpy:
+        out = xp.sum(x, axis=axes, keepdims=keepdims, dtype=_PARTIAL.get(dtype))
+        return out.astype(dtype) if dtype in _PARTIAL else out
     if is_plain(x.shape, axes, dtype, x.flags.c_contiguous):
         return xp.add.reduce(x, axis=axes, keepdims=keepdims)
     shape = x.shape

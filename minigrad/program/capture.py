@@ -11,8 +11,10 @@ copied out: nothing that a caller holds is overwritten.
 What asks the device for values cannot be in a graph: shapes that depend on values, moves between
 devices. Random draws are refused too.
 
-Not measured: written against CuPy's documented interface, and run on a stand-in only, which records
-and replays as documented. Source: CuPy's documentation of `cupy.cuda.Stream.begin_capture` and
+Products of matrices are given to cuBLAS itself (graph_products.py), because CuPy's cannot be
+captured. What needs cuSOLVER (inverses, determinants) cannot be in a graph.
+
+Source: CuPy's documentation of `cupy.cuda.Stream.begin_capture` and
 `cupy.cuda.Graph.launch`; memory of its own for each graph, which others neither get nor free, as
 PyTorch's CUDA graphs have it.
 """
@@ -29,6 +31,7 @@ from ..errors import ProgramError
 from ..ops.elementwise import cast
 from .effects_code import fresh
 from .fused import Fused, cuda_device
+from .graph_products import GraphLibrary
 from .instructions import Instruction, Operand, Type
 from .lower import shaped_by_values
 from .run import Replayer, interpret
@@ -157,13 +160,13 @@ class CapturedProgram(Replayer):
                 inputs, vector = [fresh(p) for p in payloads], cupy.ones(len(self.numbers))
                 for k, (_, place) in enumerate(self.numbers):
                     place.array = vector[k, ...]
-                # once without capture: kernels are compiled, libraries and tables made, memory
-                # pooled
-                interpret(self.own, inputs)
-                stream.begin_capture()
                 try:
+                    library = GraphLibrary(stream)
+                    # once without capture: kernels are compiled, tables made, memory pooled
+                    interpret(self.own, inputs, library=library)
+                    stream.begin_capture()
                     values = self._in_place(
-                        interpret(self.own, inputs),
+                        interpret(self.own, inputs, library=library),
                         [*inputs, *arrays, *self.own.constants.values()],
                     )
                     graph = stream.end_capture()
@@ -187,10 +190,8 @@ class CapturedProgram(Replayer):
             values,
             graph,
         )
-        self.pool, self.stream = (
-            pool,
-            stream,
-        )  # whose memory the graph writes: kept as long as the graph
+        # whose memory the graph reads and writes: kept as long as the graph
+        self.pool, self.stream, self.library = pool, stream, library
         self.recordings += 1
 
     def _in_place(self, values: dict[int, Any], given: list[Any]) -> dict[int, Any]:

@@ -593,7 +593,7 @@ def _called_by_the_library(kind: type) -> frozenset[str]:
 
 
 def _array_as_it_is(array: Any) -> list[Any]:
-    return [array.tobytes(), array.dtype, array.flags.writeable, *array.shape]
+    return [array.tobytes(), array.dtype, backend.is_writable(array), *array.shape]
 
 
 def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:

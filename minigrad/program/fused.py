@@ -10,11 +10,10 @@ once.
 expression that an operation declares in C, with NumPy's answers for NaN, ties and kinks. `Fused` is
 the kernel, with its text (`program.fused().source()`). `fused` puts the two together.
 
-Not measured: nothing of this has run on a device, so it is used only where it is asked for. The
-expressions were compiled by a C++ compiler and compared with the operations on the host, and the
-kernels' text was accepted by NVIDIA's compiler (the tests say how). Products and sums are rounded
-one by one, as separate kernels round them (`--fmad=false`); functions such as exp are the same
-calls that CuPy's own kernels make.
+It is used only where it is asked for (minigrad/design/0006 has figures). Products and sums are
+rounded one by one, as separate kernels round them (`--fmad=false`); functions such as exp are the
+same calls that CuPy's own kernels make. Like all kernels that CuPy compiles, these may take
+denormal float32 numbers for 0.
 
 Source: CuPy's documentation of `cupy.ElementwiseKernel`.
 """

@@ -50,9 +50,11 @@ def interpret(
     payloads: Sequence[Any],
     facts: Facts | None = None,
     seen: list[Any] | None = None,
+    library: Any = None,
 ) -> dict[int, Any]:
     """Run on payloads (of the inputs, in order); the values that live on, by number. `facts` notes
-    how each value lay in memory, `seen` keeps a copy of each.
+    how each value lay in memory, `seen` keeps a copy of each, `library` computes (default: that of
+    the operands).
     """
     values: list[Any] = [None] * len(program.types)
     for number, payload in zip(program.inputs, payloads, strict=True):
@@ -76,18 +78,19 @@ def interpret(
                 if instruction.params
                 else instruction.params
             )
-            if facts is None:
+            if facts is None and library is None:
                 result = compute(primitive, operands, params)
                 results = result if primitive.outputs != 1 else (result,)
             else:
                 raw = primitive.forward(
-                    backend.array_module(operands, primitive.name), *operands, **params
+                    library or backend.array_module(operands, primitive.name), *operands, **params
                 )
                 results = (
                     tuple(canonical(r) for r in raw)
                     if primitive.outputs != 1
                     else (canonical(raw),)
                 )
+            if facts is not None:
                 facts.plain[instruction.outputs[0]] = primitive.outputs == 1 and results[0] is raw
                 facts.made(instruction.outputs, results, instruction.reads())
             for number, result in zip(instruction.outputs, results, strict=True):

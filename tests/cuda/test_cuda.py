@@ -477,3 +477,39 @@ def test_streams_memory_and_random_numbers_on_a_gpu():
     shared = mg.from_dlpack(cupy.arange(3.0))
     shared += 1
     assert cupy.from_dlpack(shared).get().tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.gpu
+def test_errors_of_a_gpu_name_what_is_wrong():
+    """A singular matrix, a device that is not there, arrays of two devices."""
+    with pytest.raises(mg.errors.LinAlgError, match=r"linalg\.inv of shape \(2, 2\)"):
+        mg.linalg.inv(mg.zeros(2, 2, device="cuda"))
+    with pytest.raises(mg.errors.LinAlgError, match="not positive definite"):
+        mg.linalg.cholesky(-mg.eye(2, device="cuda"))
+    count = mg.cuda.device_count()
+    with pytest.raises(DeviceError, match=f'device "cuda:{count}": there are {count} CUDA devices'):
+        mg.ones(2, device=f"cuda:{count}")
+    with pytest.raises(DeviceError, match="got arrays of two devices, cuda and cpu"):
+        mg.ones(2, device="cuda") + mg.ones(2)
+
+
+def test_a_device_that_is_not_there(cupy):
+    with pytest.raises(DeviceError, match='device "cuda:2": there are 2 CUDA devices'):
+        mg.ones(2, device="cuda:2")
+
+
+@pytest.mark.gpu
+def test_an_array_of_a_gpu_guards_a_compiled_step():
+    """CuPy's flags do not say whether memory may be written."""
+    import cupy
+
+    table = cupy.asarray([1.0, 2.0, 3.0])
+
+    @mg.compile
+    def step(x):
+        return (x * mg.tensor(table)).sum()
+
+    x = mg.ones(3, device="cuda", dtype="float64")
+    assert [float(step(x).cpu()) for _ in range(4)] == [6.0] * 4
+    table[...] = 0.0
+    assert float(step(x).cpu()) == 0.0

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 from minigrad import backend
+from minigrad.program import graph_products
 from tests.helpers.fake_device import FakeArray, FakeLibrary, Tape, _made, synchronised, uploaded
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -69,6 +70,8 @@ class Stream(Context):
     current: ClassVar[list[Any]] = []
     capturing: Tape | None = None
 
+    ptr = 1
+
     def __init__(self, non_blocking: bool = False) -> None:
         assert non_blocking
 
@@ -107,6 +110,56 @@ class Allocator(Context):
 
     def __init__(self, allocate: Any) -> None:
         self.allocate = allocate
+
+
+class FakeCublas:
+    """The functions of cuBLAS that minigrad calls, on the host's memory: pointers are addresses,
+    matrices are in column-major order. What is captured is computed when the graph is launched.
+    """
+
+    def cublasSetStream_v2(self, handle: Any, stream: Any) -> int:
+        return 0
+
+    def cublasSetWorkspace_v2(self, handle: Any, memory: Any, size: Any) -> int:
+        assert size.value >= 4 << 20
+        return 0
+
+    def cublasSgemmStridedBatched(self, *arguments: Any) -> int:
+        return self._multiply(np.dtype("float32"), *arguments)
+
+    def cublasDgemmStridedBatched(self, *arguments: Any) -> int:
+        return self._multiply(np.dtype("float64"), *arguments)
+
+    def _multiply(
+        self, dtype: Any, handle: Any, a_turned: int, b_turned: int, m: int, n: int, k: int,
+        one: Any, a: Any, a_step: int, a_between: Any, b: Any, b_step: int, b_between: Any,
+        zero: Any, c: Any, c_step: int, c_between: Any, count: int,
+    ) -> int:  # fmt: skip
+        def matrices(at: Any, rows: int, columns: int, step: int, between: Any, turned: int) -> Any:
+            rows, columns = (columns, rows) if turned else (rows, columns)
+            assert step >= rows
+            last = (count - 1) * between.value + (columns - 1) * step + rows
+            memory = np.ctypeslib.as_array(
+                ctypes.cast(at, ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))), (last,)
+            )
+            strides = np.array([between.value, 1, step]) * dtype.itemsize
+            found = np.lib.stride_tricks.as_strided(memory, (count, rows, columns), strides)
+            return found.swapaxes(1, 2) if turned else found
+
+        given = (
+            matrices(a, m, k, a_step, a_between, a_turned),
+            matrices(b, k, n, b_step, b_between, b_turned),
+        )
+        out = matrices(c, m, n, c_step, c_between, 0)
+
+        def compute() -> None:
+            out[...] = np.matmul(*given)
+
+        if Tape.current is None:
+            compute()
+        else:
+            Tape.current.steps.append(compute)
+        return 0
 
 
 class ElementwiseKernel:
@@ -222,6 +275,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Any:
     library = FakeCupy()
     monkeypatch.setitem(backend.MODULES, FakeArray, library)
     monkeypatch.setitem(sys.modules, "cupy", library)
+    monkeypatch.setattr(graph_products, "_cublas", lambda device: (FakeCublas(), None))
     Device.current[:], Stream.current[:], Allocator.current[:] = (
         [Device(0)],
         [Stream(non_blocking=True)],

@@ -52,6 +52,12 @@ _METHODS = (
 METHODS = frozenset(_METHODS.split())
 """The array methods, likewise."""
 
+ATOMIC_CHOICES = frozenset("int32 uint32 uint64".split())
+ATOMIC_SUMS = ATOMIC_CHOICES | frozenset("int64 float16 float32 float64".split())
+"""The dtypes of `maximum.at` and `minimum.at`, and of `add.at`."""
+PRODUCTS = frozenset("matmul dot tensordot einsum inner outer vdot".split())
+"""Functions for which CuPy calls cuBLAS, which it does not while a stream is captured."""
+
 PYTHON_NUMBERS = (bool, int, float, complex)
 synchronised: list[str] = []
 """Every time that a value had to travel to the host, what asked for it."""
@@ -103,6 +109,14 @@ def _refuse_in_capture(what: str) -> None:
         raise RuntimeError(
             "cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing"
             f" ({what})"
+        )
+
+
+def _refuse_products_in_capture() -> None:
+    if Tape.current is not None:
+        Tape.current.broken = True
+        raise NotImplementedError(
+            "calling cuBLAS API during stream capture is currently unsupported"
         )
 
 
@@ -182,6 +196,8 @@ class FakeArray:
         method = getattr(self._memory, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if name in PRODUCTS:
+                _refuse_products_in_capture()
             own, named = [*map(_parameter, args)], {k: _parameter(v) for k, v in kwargs.items()}
             return _made(lambda: method(*own, **named), self)
 
@@ -303,6 +319,8 @@ def _binary(function: Any) -> Any:
     def forward(self: FakeArray, other: Any) -> Any:
         if getattr(type(other), "__array_ufunc__", 0) is None and not isinstance(other, FakeArray):
             return NotImplemented
+        if function is operator.matmul:
+            _refuse_products_in_capture()
         own = _operand(other)
         return _made(lambda: function(self._memory, own))
 
@@ -335,6 +353,7 @@ _UFUNCS = dict(
     mod="remainder",
     matmul="matmul",
 )
+_UFUNCS |= {"lshift": "left_shift", "rshift": "right_shift"}
 _UFUNCS |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "pow": "power"}
 for _name, _ufunc in _UFUNCS.items():
     _function = getattr(operator, f"__{_name}__")
@@ -358,6 +377,9 @@ class _Function:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if getattr(self._function, "__name__", "") in PRODUCTS:
+            _refuse_products_in_capture()
+            assert len(args) == 2, "CuPy's matmul takes its `out` by name only"
         source = next((a for a in args if isinstance(a, FakeArray)), None)
         unpacked, named = [_sequence(a) for a in args], {k: _argument(v) for k, v in kwargs.items()}
         if kwargs.get("out") is not None:
@@ -371,7 +393,12 @@ class _Function:
         return _made(lambda: self._function.reduce(own, **kwargs))
 
     def at(self, target: Any, index: Any, values: Any) -> None:
-        """As NumPy's `ufunc.at`."""
+        """As NumPy's `ufunc.at`, for the dtypes that CuPy's takes. It takes floating numbers for a
+        maximum too, but compares them in single precision and passes over NaN.
+        """
+        known = ATOMIC_SUMS if self._function is np.add else ATOMIC_CHOICES
+        if target.dtype.name not in known:
+            raise TypeError(f"cupy.ufunc.at only supports {', '.join(sorted(known))} as data type")
         own = tuple(
             p._memory if isinstance(p, FakeArray) else p
             for p in (index if isinstance(index, tuple) else (index,))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad import backend
 from minigrad.core.primitive import registry
 
 
@@ -186,7 +187,7 @@ def follow_maxima(name: str) -> Any:
     def run(t: Any, **along: Any) -> Any:
         like = getattr(t, "array", t)
         image = RANKED.astype(like.dtype)
-        image = image if isinstance(like, np.ndarray) else type(like)(image)
+        image = backend.to_device_of(image, like)
         return registry[name](t, image, registry["max_pool"](image, **along), **along)
 
     return run

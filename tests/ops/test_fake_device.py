@@ -42,7 +42,7 @@ def moved(value, put):
 
 
 def same(device_tensor, host_tensor, what: str, tolerance: float = 0.0) -> None:
-    """The numbers are equal, on the fake device to the last bit, and the array is the device's."""
+    """The numbers are equal to `tolerance`, and the array is the device's."""
     assert hasattr(device_tensor.array, "get"), (
         f"{what} left the device: it is {type(device_tensor.array)}"
     )
@@ -116,17 +116,11 @@ each_case = pytest.mark.parametrize(
 @in_one_test
 @each_case
 def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
-    """Equal to the host's bit for bit (but for sums, of which the host takes those of a few numbers
-    as products with ones), and nothing was copied to the host for it.
+    """Equal to the host's but for the rounding of sums, which the host takes in other orders, and
+    nothing was copied to the host for it.
     """
     synchronised.clear()  # of the row before
-    compare_with_host(
-        case,
-        dtype,
-        fake.asarray,
-        "fake:0",
-        tolerance=1e-15 if case.primitive in ("sum", "mean", "sum_to") else 0.0,
-    )
+    compare_with_host(case, dtype, fake.asarray, "fake:0", tolerance=1e-13)
     assert synchronised == []
 
 
@@ -139,7 +133,22 @@ def test_operation_on_a_gpu(case: Case, dtype: str) -> None:
     """
     import cupy
 
-    compare_with_host(case, dtype, cupy.asarray, "cuda:0", tolerance=1e-12)
+    if case.id in ("svd-U", "svd-Vh"):
+        pytest.skip("singular vectors are determined up to a sign, which each library chooses")
+    compare_with_host(case, dtype, cupy.asarray, "cuda:0", tolerance=1e-10)
+
+
+@pytest.mark.gpu
+def test_the_first_singular_vectors_on_a_gpu() -> None:
+    """Their product, and its gradient, do not depend on their signs."""
+    matrix, found = np.random.default_rng(0).standard_normal((4, 3)), []
+    for where in ("cpu", "cuda"):
+        x = mg.tensor(matrix, device=where, requires_grad=True)
+        u, _, vh = mg.linalg.svd(x, full_matrices=False)
+        first = u[:, :1] @ vh[:1]
+        (first * first.cumsum(0)).sum().backward()
+        found.append((first.detach().cpu().numpy(), x.grad.cpu().numpy()))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-10)
 
 
 def test_a_small_network_trains_on_the_device() -> None:
@@ -372,3 +381,126 @@ def test_rules_use_operations_only() -> None:
                 or "xp"
                 not in rule.function.__code__.co_varnames[: rule.function.__code__.co_argcount]
             )
+
+
+# ------------------------------------------------------------ numbers of the host beside a device's
+
+
+def on_device(array: np.ndarray, **options: object) -> mg.Tensor:
+    return mg.tensor(fake.asarray(array), **options)
+
+
+def test_a_number_of_the_host_meets_arrays_of_a_device() -> None:
+    """As in PyTorch: it moves there, its gradient moves back, and its dtype counts as a 0-d
+    tensor's does.
+    """
+    x = on_device(np.arange(3.0, dtype="float32"), requires_grad=True)
+    w = mg.tensor(2.0, dtype="float64", requires_grad=True)
+    y = (x * w + mg.tensor(1)).sum()
+    assert (y.device, y.dtype) == ("fake:0", np.dtype("float32"))
+    y.backward()
+    assert (w.grad.device, w.grad.dtype, float(w.grad)) == ("cpu", np.dtype("float64"), 3.0)
+    np.testing.assert_array_equal(x.grad.array.get(), [2, 2, 2])
+    (second,) = mg.autograd.grad((w * w * x).sum(), w, create_graph=True)
+    (third,) = mg.autograd.grad(second, w)
+    assert (float(third), third.device) == (6.0, "cpu")
+    with pytest.raises(mg.errors.DeviceError, match="got arrays of two devices, fake and cpu"):
+        x + mg.ones(1)
+    with mg.autograd.forward_ad.dual_level():
+        dual = mg.autograd.forward_ad.make_dual(w.detach(), mg.tensor(1.0, dtype="float64"))
+        tangent = mg.autograd.forward_ad.unpack_dual(x.detach() * dual).tangent
+    np.testing.assert_array_equal(tangent.array.get(), [0, 1, 2])
+
+
+def test_numbers_alone_stay_where_they_are() -> None:
+    """A 0-d array of the host beside 0-d arrays of the device moves too; without a device nothing
+    moves.
+    """
+    both = on_device(np.array(2.0)) * mg.tensor(3.0)
+    assert (float(both.cpu()), both.device) == (6.0, "fake:0")
+    assert (mg.tensor(2.0) * mg.ones(2)).device == "cpu"
+
+
+# --------------------------------------------------------------- what CuPy computes in another way
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 1 + 1e-12, -2.0, -2 - 1e-12, 0.0, -0.0],
+        [np.nan, 1.0, -np.inf, np.inf, -1.0, -np.nan],
+        np.array([1.5, -1.5, np.nan, 65504, -65504, 0], "float16"),
+        np.array([3e38, -3e38, 1e-45, -1e-45, np.nan, 1], "float32"),
+        np.array([2**62 + 1, 2**62, -(2**63), 2**63 - 1, 0, -1]),
+        np.array([-128, 127, 3, -3, 0, 1], "int8"),
+        np.array([True, False, True, False, False, True]),
+    ],
+)
+def test_the_largest_of_what_is_written_is_exact_on_a_device(values, largest: bool) -> None:
+    """CuPy's `maximum.at` compares float64 in single precision and passes over NaN."""
+    values = np.asarray(values)
+    for index in ([0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1], [2, 2, 2, 2, 2, 2]):
+        here, there = values[:3].copy(), fake.asarray(values[:3])
+        backend.scatter_extreme_at(np, here, np.array(index), values, largest)
+        backend.scatter_extreme_at(fake, there, fake.asarray(index), fake.asarray(values), largest)
+        assert there.dtype == here.dtype
+        np.testing.assert_array_equal(there.get(), here)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int16", "float16", "complex64"])
+def test_repeated_indices_add_up_in_every_dtype_on_a_device(dtype: str) -> None:
+    """CuPy's `add.at` takes seven dtypes."""
+    values, index = np.array([3, 2, 1, 0]).astype(dtype), np.array([1, 1, 0, 2])
+    here, there = np.ones(3, dtype), fake.asarray(np.ones(3, dtype))
+    backend.scatter_add(np, here, index, values)
+    backend.scatter_add(fake, there, fake.asarray(index), fake.asarray(values))
+    assert there.dtype == here.dtype
+    np.testing.assert_array_equal(there.get(), here)
+
+
+def test_clamp_keeps_nan_on_a_device_where_its_bounds_are_turned() -> None:
+    """CuPy's clip does not."""
+    x = on_device(np.array([np.nan, 0.0, 5.0]))
+    np.testing.assert_array_equal(mg.clamp(x, 1, -1).array.get(), [np.nan, -1, -1])
+    np.testing.assert_array_equal(mg.clamp(x, min=1).array.get(), [np.nan, 1, 5])
+    np.testing.assert_array_equal(mg.clamp(x, max=1).array.get(), [np.nan, 0, 1])
+
+
+def test_a_right_side_without_columns_on_a_device() -> None:
+    y = mg.linalg.solve(on_device(np.eye(3)), on_device(np.ones((3, 0))))
+    assert (y.shape, y.device) == ((3, 0), "fake:0")
+
+
+# --------------------------------------------------------------------- made and drawn on the device
+
+
+@pytest.mark.parametrize(
+    "name",
+    "uniform_ normal_ trunc_normal_ constant_ zeros_ ones_ eye_ xavier_uniform_ xavier_normal_"
+    " kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_".split(),
+)
+def test_parameters_are_initialised_on_the_device(name: str) -> None:
+    synchronised.clear()
+    weight = on_device(np.full((4, 3), np.nan))
+    extra = {"constant_": (2.0,), "sparse_": (0.5,)}.get(name, ())
+    assert getattr(mg.nn.init, name)(weight, *extra) is weight
+    assert np.isfinite(weight.array.get()).all() and str(weight.device) == "fake:0"
+
+
+def test_draws_and_order_statistics_stay_with_their_arguments() -> None:
+    x = on_device(np.array([0.1, 0.2, 0.7]))
+    for made in (
+        mg.normal(x, 1.0),
+        mg.normal(0.0, x),
+        mg.multinomial(x, 2),
+        mg.multinomial(x, 5, True),
+        mg.quantile(x, 0.5),
+        mg.quantile(x, [0.25, 1.0]),
+        mg.nanquantile(x, 0.5),
+        mg.isin(x, 0.2),
+        mg.isin(0.2, x),
+    ):
+        assert type(made.array) is FakeArray
+    assert mg.isin(x * 5, [1, 4]).array.get().tolist() == [False, True, False]
+    assert float(mg.quantile(x, 0.5).cpu()) == 0.2

@@ -371,7 +371,7 @@ def test_an_operation_that_waits_for_the_device(cuda: Any, monkeypatch: Any) -> 
 @in_one_test
 @pytest.mark.parametrize("case", [c for c in CASES if c.real], ids=lambda c: c.id)
 def test_every_operation_in_a_graph(cuda: Any, case: Case) -> None:
-    """The bits of the operation, on other inputs than those of the recording; or a refusal that
+    """The numbers of the operation, on other inputs than those of the recording; or a refusal that
     names what it waits for.
     """
     if case.primitive == "move" or case.route is not None:
@@ -393,8 +393,17 @@ def test_every_operation_in_a_graph(cuda: Any, case: Case) -> None:
         arrays,
         [a[::-1].copy() if a.ndim and a.dtype.kind == "f" else a for a in arrays],
     ):
-        assert bits(captured(*map(there, inputs))) == bits(program(*map(there, inputs)))
-    assert bits(first) == bits(program(*map(there, arrays))) and Tape.current is None
+        same(captured(*map(there, inputs)), program(*map(there, inputs)))
+    same(first, program(*map(there, arrays)))
+    assert Tape.current is None
+
+
+def same(found: Any, expected: Any) -> None:
+    """Equal but for the rounding of products, which the graph gives to cuBLAS itself."""
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for a, b in pairs:
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a.array._memory, b.array._memory, rtol=1e-13, atol=1e-13)
 
 
 def moved(value: Any) -> Any:

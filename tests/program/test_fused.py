@@ -598,7 +598,8 @@ def test_training_steps_on_a_gpu(name: str, options: Any) -> None:
                 for v in [*losses, *model.parameters(), *(p.grad for p in model.parameters())]
             ]
         )
-    assert "is replayed with kernels for" in step.reason, step.reason
+    assert step.statistics["replayed"] > 6
+    assert "kernels for" in step.reason if "fuse" in options else step.reason is None, step.reason
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
 
@@ -606,15 +607,26 @@ def test_training_steps_on_a_gpu(name: str, options: Any) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=[f"{n}-{d}" for n, d in CASES])
 def test_the_kernels_on_a_gpu(name: str, dtype: str) -> None:
-    """Every expression on a device, on the awkward numbers, against the operation on the host."""
+    """Every expression on the awkward numbers, against the operation on the device. Denormal
+    float32 numbers are left out: where CuPy's kernels take them for 0, its compiler decides.
+    """
     import cupy
 
+    def on_device(operand: Any) -> Any:
+        if not hasattr(operand, "dtype"):
+            return operand
+        if operand.dtype == "float32":
+            denormal = abs(operand) < np.finfo("float32").tiny
+            operand = np.where(denormal, np.copysign(np.float32(0), operand), operand)
+        return cupy.asarray(operand)
+
     for sample in all_samples()[name, dtype]:
-        found = sample.kernel.forward(
-            cupy, *(cupy.asarray(o) for o in sample.operands if hasattr(o, "dtype"))
-        ).get()
+        operands = [on_device(o) for o in sample.operands]
+        expected = registry[name].forward(cupy, *operands, **sample.params)
+        arrays = [o for o in operands if hasattr(o, "dtype")]
+        found = sample.kernel.forward(cupy, *arrays)
         eps = np.finfo(dtype).eps if dtype != "bool" else 0.0
-        expected = sample.expected.astype("float64")
         np.testing.assert_allclose(
-            found.astype("float64"), expected, rtol=32 * eps, atol=1e-37, err_msg=sample.what
-        )
+            found.get().astype("float64"), cupy.asnumpy(expected).astype("float64"),
+            rtol=32 * eps, atol=1e-37, err_msg=sample.what,
+        )  # fmt: skip

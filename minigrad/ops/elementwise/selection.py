@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ...backend import SINGLE_OR_DOUBLE
+from ...backend import SINGLE_OR_DOUBLE, numpy
 from ...core.primitive import elementwise
 from ..kernels import Line
 from .copies import in_dtype_of
@@ -127,9 +127,16 @@ def _clamp_text(*, low: Any, high: Any) -> str:
     return text if high is None else f"minimum({text}, high)"
 
 
+def _clamp(xp: Any, x: Any, *, low: Any, high: Any) -> Any:
+    if xp is numpy:
+        return in_dtype_of(x, x.clip(low, high))
+    at_least = x if low is None else xp.maximum(x, low)  # CuPy's clip loses NaN if low > high
+    return in_dtype_of(x, at_least if high is None else xp.minimum(at_least, high))
+
+
 clamp = elementwise(
     "clamp",
-    lambda xp, x, *, low, high: in_dtype_of(x, x.clip(low, high)),
+    _clamp,
     lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0),
     symbol="clamp",
     real_only=True,
