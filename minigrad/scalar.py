@@ -151,6 +151,7 @@ def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:
             2: square,
             3: ("*", square, x),
             0.5: ("sqrt", x),
+            -0.5: ("/", 1, ("sqrt", x)),
             -1: ("/", 1, x),
         }
         out: Term | None = short.get(n, (word, x, n))

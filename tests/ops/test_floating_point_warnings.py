@@ -53,3 +53,15 @@ def test_sums_differences_and_products_still_warn() -> None:
     for overflow in (lambda: large * large, lambda: large + large, lambda: infinite - infinite):
         with pytest.warns(RuntimeWarning):
             overflow()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_comparisons_and_signs_of_nan_are_silent(dtype):
+    x = mg.tensor([np.nan, 1.0], dtype=getattr(mg, dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [(x < 1).tolist(), (x >= 1).tolist(), (x > x).tolist()] == [
+            [False, False], [False, True], [False, False]
+        ]  # fmt: skip
+        assert (x >= 1).tolist() == [False, True] and mg.sign(x).tolist() == [0, 1]
+        assert mg.relu(x).tolist()[1] == 1

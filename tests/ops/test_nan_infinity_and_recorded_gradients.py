@@ -153,14 +153,28 @@ def test_an_ordinary_gradient_has_no_history():
     assert not g.requires_grad and g.tolist() == [0.0, 1.0]
 
 
-def test_a_square_root_written_as_a_power(torch):
+@pytest.mark.parametrize("power", [0.5, -0.5])
+def test_a_square_root_written_as_a_power(torch, power):
     """At -inf and -0 as in PyTorch, for arrays and for single numbers."""
     numbers = [-math.inf, -0.0, 0.0, -1.0, 4.0, math.nan, math.inf]
     for kind in ("float32", "float64"):
         for values in (numbers, *numbers):
             ours, theirs = (
-                (m.tensor(values, dtype=getattr(m, kind)) ** 0.5).numpy() for m in (mg, torch)
+                (m.tensor(values, dtype=getattr(m, kind)) ** power).numpy() for m in (mg, torch)
             )
-            np.testing.assert_array_equal(ours, theirs)
+            np.testing.assert_allclose(ours, theirs, rtol=2e-7, atol=0)
             there = ~np.isnan(theirs)
             assert np.all((np.signbit(ours) == np.signbit(theirs)) | ~there), (kind, values)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.5, -0.5, 2.5])
+def test_a_power_that_is_a_tensor_of_one_number(torch, exponent):
+    """NumPy takes the square root where the exponent of an array is one number 0.5."""
+    results = []
+    for m in (mg, torch):
+        x = m.tensor([-math.inf, -0.0, 0.0, -1.0, 4.0, math.nan, math.inf]).requires_grad_()
+        y = x ** m.tensor(exponent)
+        results.append([y.detach().numpy(), m.autograd.grad(y.sum(), x)[0].numpy()])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-7, atol=0)
+        assert np.all((np.signbit(ours) == np.signbit(theirs)) | np.isnan(theirs))

@@ -383,7 +383,7 @@ AWKWARD_CHAINS: dict[str, Any] = {
     "bounds": lambda x, y: (x * 2).clamp(-1.5, 2.0) + y.clamp(min=0.0),
     "quotients": lambda x, y: x / y + 1 / y,
     "powers": lambda x, y: x**2 * y + x**3 - y**-1,
-    "roots": lambda x, y: x**0.5 * y,
+    "roots": lambda x, y: x**0.5 * y + y**-0.5,
     "steps": lambda x, y: mg.floor(x) * mg.ceil(y) + mg.trunc(x),
     "questions": lambda x, y: ((x <= y) & (x != x)).float() + mg.isnan(y).float(),
     "slopes": lambda x, y: F.leaky_relu(x, 0.1) * y + F.hardtanh(y),

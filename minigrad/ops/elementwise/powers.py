@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+from math import inf
 from typing import Any
 
-from ...backend import float32, ignore_float_errors
+from ...backend import float32, ignore_float_errors, is_narrow
 from ...core.primitive import elementwise
 from .arithmetic import log, reciprocal
 from .complex_numbers import real
@@ -27,6 +28,10 @@ def _power(xp: Any, x: Any, *, n: float) -> Any:
         )  # a hundred times faster than the general power on float32
     if n == 0.5:  # so NumPy computes it of arrays, but not of single numbers
         return in_dtype_of(x, ignore_float_errors.run(xp.sqrt, x))
+    if n == -0.5:  # so PyTorch computes it; at -inf and -0 the general power gives 0 and inf
+        wide = x.astype(float32) if is_narrow(x.dtype) else x
+        root = ignore_float_errors.run(xp.sqrt, wide)
+        return in_dtype_of(x, ignore_float_errors.run(xp.true_divide, 1, root))
     return in_dtype_of(x, ignore_float_errors.run(operator.pow, x, n))
 
 
@@ -78,13 +83,16 @@ def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
         base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
         inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
         return in_dtype_of(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))
+    if getattr(b, "ndim", 1) == 0 and a.ndim and b == 0.5:  # NumPy takes the root, nan at -inf
+        root = ignore_float_errors.run(xp.sqrt, a) + 0.0  # and -0 at -0
+        return in_dtype_of(like, root if a.dtype.kind == "c" else xp.where(a == -inf, inf, root))
     return in_dtype_of(like, ignore_float_errors.run(operator.pow, a, b))
 
 
 pow_ = elementwise(
     "pow_tensor",
     _pow_tensor,
-    lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
+    lambda g, a, b: where(b == 0, 0.0, g * (b * pow_(a, b - 1))),
     _pull_exponent,
     integers="modulo",
     scalar="a ** b",
