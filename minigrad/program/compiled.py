@@ -89,8 +89,9 @@ def compile(
     places. On a CUDA device CuPy compiles them (fused.py).
 
     capture: make each program one CUDA graph (capture.py), for steps whose time goes into starting
-    kernels: a small network's then takes a tenth of its time. Its memory is its own as long as it lives. What
-    cannot be a graph, or is not on such a device, is replayed as it is, and `.reason` says why.
+    kernels: a small network's then takes a tenth of its time. A graph keeps memory of its own as
+    long as it lives. What cannot be a graph, or is not on such a device, is replayed as it is, and
+    `.reason` says why.
 
     Raises TypeError for what cannot be called, ProgramError where `fuse` finds no Numba and no CUDA
     device.
