@@ -28,8 +28,9 @@ functions, and the same one is checked here and graded in batch:
 
 The check in the notebook runs beside the student's code, in one process: it helps the student and
 proves nothing to an instructor. The other side, which runs submissions and trusts none, is run.py
-for a class, one_submission.py for what a student's process answers, and grades.py and
-grade_tables.py for what that is worth. The exercises themselves are in lessons/exercises/.
+for a class, submissions.py for finding notebooks and submitted_notebooks.py for reading them,
+one_submission.py for what a student's process answers, and grades.py and grade_tables.py for what
+that is worth. The exercises themselves are in lessons/exercises/.
 """
 
 import contextlib

@@ -22,12 +22,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from minigrad.cli.folders import remove
+
 from . import packages, protocol, stripped_library, submissions
 from .checking import judge_here
 from .exercise import FAILURES, Case, Exercise, Returned
 from .process_server import python_paths
 from .sheet import asked_in, given_by, module_for
 from .student_process import WALL
+from .submitted_notebooks import cells_of, load, source_of
 from .supervisor import CELL_S, Outcome, Work, forbidden, iter_groups, key_of, why_missing
 
 BOOT = """\
@@ -79,18 +82,18 @@ def dry_run(path: Path) -> Found:
     Raises SubmissionError where it cannot be read, SheetError where its sheet is not found.
     """
     found = Found(path.name)
-    notebook = submissions.load(path)
+    notebook = load(path)
     cells = [
         (f"cell {number}", source)
-        for number, cell in enumerate(submissions.cells_of(notebook), 1)
+        for number, cell in enumerate(cells_of(notebook), 1)
         if cell.get("cell_type") == "code"
-        and asked_in(source := submissions.source_of(cell)) is None
+        and asked_in(source := source_of(cell)) is None
         and source.strip()
     ]
     exercises, module = module_for(path.resolve(), notebook)
     there, given = given_by(module)
     for name in exercises:
-        if not any(asked_in(submissions.source_of(c)) == name for c in notebook["cells"]):
+        if not any(asked_in(source_of(c)) == name for c in notebook["cells"]):
             found.tell("·", f"{name}: its check cell is gone; the exercise is graded all the same.")
     questions = [(exercise, exercise.cases(0, practice=True)) for exercise in exercises.values()]
     base = Path(tempfile.mkdtemp(prefix="minigrad-check-"))
@@ -101,7 +104,7 @@ def dry_run(path: Path) -> Found:
         if outcome.picture and len(more) > len(there):
             outcome = _asked(work, tuple(sorted(more)), base)
     finally:
-        submissions.remove(base)
+        remove(base)
     for exercise, cases in questions:
         _tell_of(exercise, cases, outcome.returned[exercise.name], found)
     failed = [f"{cell}: {error}{_beside(error, path)}" for cell, error in outcome.cells.items()]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from . import pages, submissions
+from . import pages
 from .grade_tables import worth_of
 from .grades import Graded, graded
 from .journal import JOURNAL, JournalError
@@ -32,6 +32,7 @@ from .marks import Mark, enter, last_marks, number_of
 from .one_submission import sheet_at
 from .protocol import clean
 from .sheet import Sheet
+from .submitted_notebooks import SubmissionError, cells_of, ids_of, load, source_of
 
 BODY_BYTES = 1 << 20
 COMMENT = 20_000
@@ -295,14 +296,14 @@ def _cells(result: Graded) -> list[dict[str, Any]]:
     if not result.record["file"]:
         return []
     try:
-        return submissions.cells_of(submissions.load(Path(result.record["file"])))
-    except submissions.SubmissionError:
+        return cells_of(load(Path(result.record["file"])))
+    except SubmissionError:
         return []
 
 
 def _drawings(result: Graded, name: str) -> Iterator[str]:
     """The pictures that a student put into a cell, as far as they are what they say."""
-    cells = [cell for cell in _cells(result) if name in submissions.ids_of(cell)]
+    cells = [cell for cell in _cells(result) if name in ids_of(cell)]
     found = 0
     for cell in cells:
         attached = cell.get("attachments")
@@ -321,7 +322,7 @@ def _drawings(result: Graded, name: str) -> Iterator[str]:
 
 
 def _code(result: Graded) -> str:
-    cells = [submissions.source_of(c) for c in _cells(result) if c.get("cell_type") == "code"]
+    cells = [source_of(c) for c in _cells(result) if c.get("cell_type") == "code"]
     shown = "".join(f"<pre>{html.escape(text[:COMMENT])}</pre>" for text in cells if text.strip())
     return f"<details><summary>The submission's code</summary>{shown}</details>" if shown else ""
 

@@ -30,6 +30,7 @@ from .journal import Record
 from .marks import answers_in
 from .process_server import Server, disown_all
 from .sheet import Sheet, load_sheet
+from .submitted_notebooks import SubmissionError, cells_of, code_cells, ids_of, load, source_of
 from .supervisor import Outcome, Questions, Run, Work, forbidden, iter_groups
 
 
@@ -112,9 +113,9 @@ def grade_one(job: dict[str, Any]) -> Record:
     record["sha256"] = submissions.digest(path, list(beside.values()))
     record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
     try:
-        notebook = submissions.load(path)
-        cells = submissions.code_cells(notebook, sheet)
-    except submissions.SubmissionError as error:
+        notebook = load(path)
+        cells = code_cells(notebook, sheet)
+    except SubmissionError as error:
         return record | {"problem": str(error)}
     questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
     outcome = run_cells(
@@ -122,7 +123,10 @@ def grade_one(job: dict[str, Any]) -> Record:
     )
     if sheet.manual:
         record["answers"] = answers_in(
-            submissions.cells_of(notebook), sheet.manual, submissions.ids_of, submissions.source_of
+            cells_of(notebook),
+            sheet.manual,
+            ids_of,
+            source_of,
         )
     return record | {
         "level": outcome.level,

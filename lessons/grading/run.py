@@ -55,6 +55,7 @@ from .one_submission import (
 from .process_server import Server, abandon_all, bubblewrap
 from .sandbox import SandboxError
 from .sheet import Sheet, load_sheet, own_solution
+from .submitted_notebooks import SubmissionError, code_cells
 from .supervisor import Outcome
 
 SECRET, UNPACKED, WORK = "secret.key", "unpacked", "work"
@@ -158,13 +159,13 @@ def _found(
     jobs = list(_jobs(found, job))
     places = ", ".join(map(str, [submitted] if isinstance(submitted, Path) else submitted))
     if not jobs:
-        raise submissions.SubmissionError(
+        raise SubmissionError(
             f"there are no submissions in {places}: neither folders of students nor notebooks nor"
             " zips."
         )
     foreign = [j for j in jobs if j["problem"].endswith(submissions.FOREIGN)]
     if len(foreign) > 1 and not any(j["path"] for j in jobs):
-        raise submissions.SubmissionError(
+        raise SubmissionError(
             f"none of the {len(foreign)} notebooks in {places} holds a cell of {sheet.name}.ipynb:"
             " is it the right sheet?"
         )
@@ -351,7 +352,7 @@ def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
         (exercise, cases_for(exercise, seed_for(b"own", sheet.hash)))
         for exercise in sheet.exercises
     ]
-    cells = submissions.code_cells(sheet.notebook, sheet)
+    cells = code_cells(sheet.notebook, sheet)
 
     def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
         outcome = run_cells(cells, questions, {}, job | {"together": True}, shown)

@@ -1,62 +1,51 @@
-"""Submissions: finding each student's notebook, and reading it although anything may be in it.
+"""Submissions: which file of which student counts.
 
 They arrive as nbgrader's folders, a folder a student, a flat folder of files, or the zip of
-Canvas or Moodle. This file decides which file counts. A file that is no notebook becomes one
-sentence, which the student gets to read. Nothing here runs anything or imports a notebook library:
-a notebook is JSON, and JSON from a stranger.
+Canvas or Moodle (unpacked by submitted_zips.py). A file that is no notebook becomes one sentence,
+which the student gets to read (submitted_notebooks.py).
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import io
-import json
 import os
 import re
-import stat
-import threading
 import unicodedata
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
 
 from minigrad.cli.folders import remove
 
 from ..edition import without_solutions
-from .exercise import Exercise
+from . import submitted_notebooks
 from .exports import EXPORT, METADATA, Source, source_in, sources
-from .protocol import clean, one_line
+from .protocol import one_line
+from .submitted_notebooks import (
+    NOT_ORDINARY,
+    SheetLike,
+    SubmissionError,
+    cells_of,
+    ids_of,
+    load,
+    open_ordinary,
+    source_of,
+)
+from .submitted_zips import DEPTH, NAME_BYTES, opened, safe_name, tag_of, unzip
 
-FILE_BYTES = 200 << 20
-"""The largest notebook that is read. Outputs make honest notebooks large: what counts is the
-next limit.
-"""
-SOURCE_CHARACTERS = 2_000_000
-"""All cells' sources together, when outputs have been dropped."""
-CELLS = 5_000
-ZIP_BYTES, ZIP_FILES, ZIPS = 1 << 30, 50_000, 20
-"""What the zips of one student may hold in all when they are unpacked, the files in one, and
-their number.
-"""
-LIST_BYTES = 32 << 20
-"""The longest list of a zip's contents that is read."""
+ZIP_BYTES, ZIPS = 1 << 30, 20
+"""What the zips of one student may hold in all when they are unpacked, and their number."""
 CLASS_BYTES = 64 << 30
 """What a learning system's zip of all submissions may hold when it is unpacked."""
 BESIDE_FILES, BESIDE_BYTES = 200, 64 << 20
 """What lies beside a notebook: so many files are taken along, and no more than this is read of
 one.
 """
-DEPTH, ENTRIES = 20, 10_000
-"""How deep below a student's folder the notebook may lie, and how many files and folders are looked
-at there.
-"""
+ENTRIES = 10_000
+"""How many files and folders are looked at below a student's folder."""
 
 COPY = r"(?:[ _]*\(\d+\)|(?i:[ _-]+(?:copy|kopie|copie|copia)(?: ?\d+)?)|[ _-]*副本|-checkpoint)"
 """What browsers, file managers and Jupyter append to the name of a second copy."""
@@ -64,30 +53,13 @@ COPY_OF = r"(?i:(?:copy of|kopie von|copie de|copia de)[ _]+)"
 """What Google Drive puts before it."""
 NUMBER = r"-\d{1,2}"
 """What Canvas appends. In the name of a student it says who it is: group-1, group-2."""
-NAME_BYTES = 200
-"""The longest name of a file or folder that is unpacked."""
-
-
-class SubmissionError(ValueError):
-    """A submission that cannot be run; the text is for the student."""
-
-
-class SheetLike(Protocol):
-    """What must be known of a sheet to recognise a submission (sheet.Sheet has it)."""
-
-    name: str
-    check_ids: frozenset[str]
-    solution_ids: frozenset[str]
-    notebook: dict[str, Any] | None
-    exercises: tuple[Exercise, ...]
 
 
 @dataclass
 class Submission:
     """One student's submission. path: the notebook that counts, or None; note: which of several it
-    is;
-    problem: why there is none, for the student; beside: other files; lms: the student's number in
-    the system that it came from ({"canvas": "123"}), and the beginning of its file names there
+    is; problem: why there is none, for the student; beside: other files; lms: the student's number
+    in the system that it came from ({"canvas": "123"}), and the beginning of its file names there
     ("prefix"); handed_in: when, by the outermost container, as UTC; flags: why a person should
     look.
     """
@@ -100,9 +72,6 @@ class Submission:
     lms: dict[str, str] = field(default_factory=dict)
     handed_in: str = ""
     flags: list[str] = field(default_factory=list)
-
-
-# ------------------------------------------------------------------------------------------ finding
 
 
 def find(
@@ -146,7 +115,7 @@ def find(
     if left_out is not None:
         left_out += [one_line(name, 100) for name in ignored]
     return [
-        student.hand_in(sheet, unpacked, unpacked / f"student-{_tag(name)}")
+        student.hand_in(sheet, unpacked, unpacked / f"student-{tag_of(name)}")
         for name, student in sorted(found.items())
     ]
 
@@ -209,26 +178,8 @@ def _is_called(name: str, sheet: str) -> bool:
 
 def _student(found: dict[str, _Student], source: Source) -> _Student:
     if source.student not in found:
-        found[source.student] = _Student(_safe_name(source.student, 100), source.lms)
+        found[source.student] = _Student(safe_name(source.student, 100), source.lms)
     return found[source.student]
-
-
-def _safe_name(name: str, limit: int) -> str:
-    """A name that can be written, of at most so many bytes. What was changed or cut is replaced by
-    a digest, so that two names stay two; the ending stays.
-    """
-    safe = one_line(name, limit)
-    if safe == name and len(os.fsencode(name)) <= limit:
-        return name
-    tag = _tag(name)
-    found = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
-    ending = found[0] if found else ""
-    stem = one_line(name.removesuffix(ending), limit).encode()[: limit - len(ending) - 13]
-    return f"{stem.decode(errors='ignore')}~{tag}{ending}"
-
-
-def _tag(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class _Student:
@@ -561,265 +512,12 @@ def _ids(path: Path) -> set[str]:
         return set()
 
 
-# --------------------------------------------------------------------------------------------- zips
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """A zip, opened for reading, whose list of contents is of an honest size."""
-    with _Limited(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:
-        yield archive
-
-
-class _Limited(io.BufferedReader):
-    """A file that is not read in pieces of any size: a zip says itself how long its list is."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Raises SubmissionError for too large a piece."""
-        if size is not None and size > LIST_BYTES:
-            raise SubmissionError(f"The zip holds more than {ZIP_FILES:,} files.")
-        return super().read(size)
-
-
-def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) -> int:
-    """Unpacks plain files with harmless names, whatever the zip says about their sizes.
-
-    Args:
-        most: bytes in all; of one file no more is written than can be read of a notebook.
-        not_after: no file gets a later modification time, in seconds since 1970.
-
-    Returns the number of bytes written. Raises SubmissionError.
-    """
-    folder.mkdir(parents=True)
-    room = most
-    try:
-        with opened(path) as archive:
-            entries = archive.infolist()
-            if len(entries) > ZIP_FILES:
-                raise SubmissionError(f"The zip holds more than {ZIP_FILES:,} files.")
-            for entry in entries:
-                target = _target(entry, folder)
-                if target is None:
-                    continue
-                with archive.open(entry) as packed, target.open("wb") as file:
-                    while file.tell() <= FILE_BYTES and (block := packed.read(1 << 20)):
-                        room -= len(block)
-                        if room < 0:
-                            raise SubmissionError(
-                                f"The zips hold more than {most >> 20} MB when they are unpacked."
-                            )
-                        file.write(block)
-                _set_time(target, entry, not_after)
-        return most - room
-    except SubmissionError:
-        remove(folder)
-        raise
-    except Exception as error:  # a stranger's zip makes the modules that read it raise anything
-        remove(folder)
-        raise SubmissionError(
-            f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)})."
-        ) from None
-
-
-def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
-    """Where an entry goes; None for folders, links, what is hidden, names that lead out of the
-    folder, and names that another entry has for a folder or a file.
-    """
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    name = _name_of(entry)
-    parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".")]
-    if (
-        name.startswith(("/", "\\"))
-        or entry.is_dir()
-        or kind not in (0, stat.S_IFREG)
-        or not parts
-        or any(part.startswith(".") or part == "__MACOSX" for part in parts)
-        or re.fullmatch("[A-Za-z]:", parts[0])
-        or len(parts) > DEPTH
-    ):
-        return None
-    target = folder.joinpath(*(_safe_name(part, NAME_BYTES) for part in parts))
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        return None
-    return None if target.is_dir() else target
-
-
-def _name_of(entry: zipfile.ZipInfo) -> str:
-    """An entry's name. Some programs write UTF-8 without saying so."""
-    if entry.flag_bits & 0x800:
-        return entry.filename
-    try:
-        return entry.filename.encode("cp437").decode("utf-8")
-    except UnicodeError:
-        return entry.filename
-
-
-def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
-    try:
-        when = min(datetime(*entry.date_time).timestamp(), not_after)
-        os.utime(target, (when, when))
-    except (ValueError, OverflowError, OSError):
-        pass
-
-
-# ------------------------------------------------------------------------------------------ reading
-
-NOT_ORDINARY = "What was handed in is no ordinary file."
-LISTS, VALUES = 3_000_000, 30_000_000
-"""So many opening brackets, and so many commas, a notebook may hold: three characters can take
-sixty bytes when they are read.
-"""
-
-_one_at_a_time = threading.Lock()
-"""For large files: a notebook of 200 MB needs several times as much memory while it is read."""
-
-
-def open_ordinary(path: Path) -> io.BufferedReader:
-    """A file, opened for reading. It is looked at when it is open, so that it cannot be replaced
-    meanwhile.
-
-    Raises SubmissionError for a link, a pipe, a device; OSError.
-    """
-    if path.is_symlink():  # Windows has no O_NOFOLLOW
-        raise SubmissionError(NOT_ORDINARY)
-    try:
-        descriptor = os.open(
-            path,
-            os.O_RDONLY
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_BINARY", 0),
-        )
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise SubmissionError(NOT_ORDINARY) from None
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise SubmissionError(NOT_ORDINARY)
-    return os.fdopen(descriptor, "rb")
-
-
-def load(path: Path) -> Any:
-    """A notebook's JSON. Raises SubmissionError with a sentence for the student."""
-    try:
-        with open_ordinary(path) as file:
-            data = file.read(FILE_BYTES + 1)
-    except OSError as error:
-        raise SubmissionError(f"The file cannot be read ({error.strerror}).") from None
-    if len(data) > FILE_BYTES:
-        raise SubmissionError(
-            f"The file has more than {FILE_BYTES >> 20} MB. Clear the outputs (Kernel, Restart and"
-            " Clear Outputs) and save."
-        )
-    if len(data) > 20 << 20:
-        with _one_at_a_time:
-            return _parse(data)
-    return _parse(data)
-
-
-def _parse(data: bytes) -> Any:
-    if not data.strip():
-        raise SubmissionError(
-            "The file is empty. Save the notebook again and look whether it opens in Jupyter."
-        )
-    if data.count(b"[") + data.count(b"{") > LISTS or data.count(b",") > VALUES:
-        raise SubmissionError(
-            "The file holds too many values for a notebook. Clear the outputs (Kernel, Restart and"
-            " Clear Outputs) and save."
-        )
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = data.decode(encoding, "replace")
-    if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE) and re.search(r"^={7}$", text, re.MULTILINE):
-        raise SubmissionError(
-            "The file holds the conflict markers of git (<<<<<<<). Resolve the conflict and save"
-            " the notebook again."
-        )
-    try:
-        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 20 else 0)
-    except RecursionError:
-        raise SubmissionError("The file is nested too deep to be a notebook.") from None
-    except (ValueError, MemoryError):
-        raise SubmissionError(
-            "The file is not a notebook: it is not valid JSON. Does it open in Jupyter?"
-        ) from None
-
-
-def cells_of(notebook: Any) -> list[dict[str, Any]]:
-    """The cells of a notebook's JSON, without those that are no cells. Raises SubmissionError."""
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if (
-        cells is None
-        and isinstance(notebook, dict)
-        and isinstance(notebook.get("worksheets"), list)
-    ):  # Jupyter's format of 2014
-        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-        cells = [
-            cell
-            for sheet in sheets
-            if isinstance(sheet.get("cells"), list)
-            for cell in sheet["cells"]
-        ]
-    if not isinstance(cells, list):
-        raise SubmissionError(
-            "The file is not a notebook: it has no list of cells. Does it open in Jupyter?"
-        )
-    if len(cells) > CELLS:
-        raise SubmissionError(f"The notebook has more than {CELLS:,} cells.")
-    return [cell for cell in cells if isinstance(cell, dict)]
-
-
-def source_of(cell: dict[str, Any]) -> str:
-    """A cell's text, whatever form it has; "" where it has none."""
-    source = cell.get("source", cell.get("input", ""))
-    if isinstance(source, list):
-        source = "".join(part for part in source if isinstance(part, str))
-    return clean(source) if isinstance(source, str) else ""
-
-
-def ids_of(cell: dict[str, Any]) -> set[str]:
-    """A cell's id and nbgrader's."""
-    metadata = cell.get("metadata")
-    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    found = [cell.get("id"), nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None]
-    return {i for i in found if isinstance(i, str) and i}
-
-
-def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
-    """What is run of a notebook, in order: (name such as "cell 3", source).
-
-    A solution cell counts as code even if it has become text. The sheet's check cells are left out,
-    unless the student has written something else into them. Copied and split cells simply run in
-    their order. Raises SubmissionError.
-    """
-    checks = {
-        source_of(cell).strip()
-        for cell in (sheet.notebook or {}).get("cells", [])
-        if ids_of(cell) & sheet.check_ids
-    }
-    found = []
-    for number, cell in enumerate(cells_of(notebook), 1):
-        ids, source = ids_of(cell), source_of(cell)
-        if (cell.get("cell_type") != "code" and not ids & sheet.solution_ids) or not source.strip():
-            continue
-        if ids & sheet.check_ids and source.strip() in checks:
-            continue
-        found.append((f"cell {number}", source))
-    if sum(len(source) for _, source in found) > SOURCE_CHARACTERS:
-        raise SubmissionError(
-            f"The notebook holds more than {SOURCE_CHARACTERS:,} characters of code."
-        )
-    return found
-
-
 def digest(path: Path, beside: list[Path]) -> str:
     """The SHA-256 of a submission: of the notebook, and of the names and contents of what lies
     beside it.
     """
     found = hashlib.sha256()
-    for block in _blocks(path, FILE_BYTES + 1):
+    for block in _blocks(path, submitted_notebooks.FILE_BYTES + 1):
         found.update(block)
     for name, other in sorted(named(path, beside).items()):
         found.update(b"\0" + name.encode("utf-8", "surrogateescape") + b"\0")

@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
         complain(f"the course is not installed beside minigrad ({error})")
         return 2
     problems = (
-        importlib.import_module("minigrad.lessons.grading.submissions").SubmissionError,
+        importlib.import_module("minigrad.lessons.grading.submitted_notebooks").SubmissionError,
         importlib.import_module("minigrad.lessons.grading.exercise").SheetError,
     )
     try:

@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
             command.add_argument(flag, **settings)
         command.set_defaults(do=do)
     options = parser.parse_args(argv)
-    names = ("run", "exercise", "sandbox", "journal", "submissions")
+    names = ("run", "exercise", "sandbox", "journal", "submitted_notebooks")
     try:
         grading = {name: _grading(name) for name in names}
     except ImportError as error:
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
         grading["exercise"].SheetError,
         grading["sandbox"].SandboxError,
         grading["journal"].JournalError,
-        grading["submissions"].SubmissionError,
+        grading["submitted_notebooks"].SubmissionError,
         OSError,
     )
     try:

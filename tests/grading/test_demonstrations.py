@@ -10,7 +10,7 @@ from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
 from minigrad.lessons.grading.journal import last_submissions
 from minigrad.lessons.grading.jupyter_cells import names_in
 from minigrad.lessons.grading.sheet import load_sheet
-from minigrad.lessons.grading.submissions import code_cells
+from minigrad.lessons.grading.submitted_notebooks import code_cells
 
 from tests.helpers.small_class import hand_in
 

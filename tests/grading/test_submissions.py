@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import submissions
+from minigrad.lessons.grading import submissions, submitted_notebooks, submitted_zips
 from minigrad.lessons.grading.sheet import load_sheet
 
 from tests.helpers.small_class import F, hand_in, notebook, write_sheet
@@ -184,32 +184,32 @@ def test_what_is_no_ordinary_file_is_not_waited_for(sheet, find, tmp_path, kind)
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
-        submissions.load(find(tmp_path / "s")["ada"].path)
+    with pytest.raises(submitted_notebooks.SubmissionError, match="no ordinary file"):
+        submitted_notebooks.load(find(tmp_path / "s")["ada"].path)
     assert submissions.digest(path, [path]) != submissions.digest(tmp_path / "s" / "none", [])
 
 
 def test_of_a_file_with_a_hole_no_more_is_read_than_can_matter(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(submitted_notebooks, "FILE_BYTES", 1 << 20)
     monkeypatch.setattr(submissions, "BESIDE_BYTES", 1 << 20)
     path = tmp_path / "large.ipynb"
     with path.open("wb") as file:
         file.truncate(1 << 40)
     assert len(submissions.digest(path, [path])) == 64
-    with pytest.raises(submissions.SubmissionError, match="more than"):
-        submissions.load(path)
+    with pytest.raises(submitted_notebooks.SubmissionError, match="more than"):
+        submitted_notebooks.load(path)
 
 
 def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "LISTS", 1000)
-    monkeypatch.setattr(submissions, "VALUES", 1000)
+    monkeypatch.setattr(submitted_notebooks, "LISTS", 1000)
+    monkeypatch.setattr(submitted_notebooks, "VALUES", 1000)
     for text in (
         '{"cells": [' + "[]" * 1001 + "]}",
         '{"cells": [' + "0," * 1001 + "0]}",
         "{" * 1001,
     ):
-        with pytest.raises(submissions.SubmissionError, match="too many values"):
-            submissions.load(write(tmp_path / "bomb.ipynb", text))
+        with pytest.raises(submitted_notebooks.SubmissionError, match="too many values"):
+            submitted_notebooks.load(write(tmp_path / "bomb.ipynb", text))
 
 
 def test_other_notebooks_are_distinguished_by_their_cells(find, tmp_path):
@@ -233,7 +233,7 @@ def test_nothing_handed_in(find, tmp_path):
 @pytest.mark.parametrize("flag", [True, False], ids=["O_NOFOLLOW", "as on Windows"])
 def test_links_are_no_hand_ins(find, tmp_path, monkeypatch, flag):
     if not flag:
-        monkeypatch.delattr(submissions.os, "O_NOFOLLOW", raising=False)
+        monkeypatch.delattr(submitted_notebooks.os, "O_NOFOLLOW", raising=False)
     secret = write(tmp_path / "secret.ipynb", notebook({}))
     (tmp_path / "s" / "ada").mkdir(parents=True)
     (tmp_path / "s" / "ada" / "small.ipynb").symlink_to(secret)
@@ -241,8 +241,8 @@ def test_links_are_no_hand_ins(find, tmp_path, monkeypatch, flag):
     (tmp_path / "s" / "cem.ipynb").symlink_to(secret)
     found = find(tmp_path / "s")
     assert found["ada"].path is None
-    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
-        submissions.load(found["cem"].path)
+    with pytest.raises(submitted_notebooks.SubmissionError, match="no ordinary file"):
+        submitted_notebooks.load(found["cem"].path)
 
 
 def test_linked_zips_and_folders_are_not_followed_and_their_students_are_told(find, tmp_path):
@@ -261,8 +261,8 @@ def test_linked_zips_and_folders_are_not_followed_and_their_students_are_told(fi
     assert list(found) == ["ada", "bob", "cem", "dan", "eve", "fay", "gil", "hal_1"]
     assert [name for name, h in found.items() if h.path] == ["ada", "gil"]
     assert all("no ordinary file" in found[name].problem for name in ("bob", "cem", "dan", "eve"))
-    with pytest.raises(submissions.SubmissionError):
-        submissions.load(found["gil"].path)
+    with pytest.raises(submitted_notebooks.SubmissionError):
+        submitted_notebooks.load(found["gil"].path)
 
 
 def test_canvas_and_moodle_zips(find, tmp_path):
@@ -456,7 +456,7 @@ def test_a_zip_that_makes_its_reader_fail_in_any_way_costs_only_itself(find, tmp
     (folder / "bob.zip").write_bytes(data)
     packed(folder / "cem.zip", {f"{n}.txt": b"" for n in range(50)})
     packed(folder / "dan.zip", {"a": b"", "a/small.ipynb": b"x", "b/c": b"", "b": b""})
-    monkeypatch.setattr(submissions, "LIST_BYTES", 1000)
+    monkeypatch.setattr(submitted_zips, "LIST_BYTES", 1000)
     found = find(folder)
     assert found["ada"].path and "cannot be unpacked" in found["bob"].problem
     assert "more than 50,000 files" in found["cem"].problem
@@ -659,7 +659,7 @@ def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(
 def test_of_an_enormous_file_in_the_class_s_zip_no_more_is_written_than_is_read(
     find, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(submissions, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(submitted_notebooks, "FILE_BYTES", 1 << 20)
     found = find(
         packed(
             tmp_path / "all.zip",
@@ -690,7 +690,7 @@ def test_of_many_notebooks_with_other_names_few_are_read(find, tmp_path, monkeyp
     for number in range(50):
         write(tmp_path / "s" / "ada" / f"{number}.ipynb", {"cells": []}, age=100 - number)
     mine = write(tmp_path / "s" / "ada" / "mine.ipynb", notebook({}), age=99)
-    reads, load = [], submissions.load
+    reads, load = [], submitted_notebooks.load
     monkeypatch.setattr(submissions, "load", lambda path: reads.append(path) or load(path))
     assert find(tmp_path / "s")["ada"].path is None and len(reads) == submissions.LOOKED_AT
     os.utime(mine)
@@ -747,32 +747,34 @@ UNREADABLE = {
 def test_what_is_no_notebook_ends_in_a_sentence(sheet, tmp_path, name):
     data, say = UNREADABLE[name]
     path = write(tmp_path / "x.ipynb", data)
-    with pytest.raises(submissions.SubmissionError, match=say) as error:
-        submissions.code_cells(submissions.load(path), sheet)
+    with pytest.raises(submitted_notebooks.SubmissionError, match=say) as error:
+        submitted_notebooks.code_cells(submitted_notebooks.load(path), sheet)
     assert str(error.value)[0].isupper() and "Traceback" not in str(error.value)
 
 
 @pytest.mark.unix
 def test_a_file_that_is_too_large_or_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "FILE_BYTES", 1000)
-    with pytest.raises(submissions.SubmissionError, match="Clear the outputs"):
-        submissions.load(write(tmp_path / "x.ipynb", b" " * 2000))
-    with pytest.raises(submissions.SubmissionError, match="cannot be read"):
-        submissions.load(tmp_path / "none.ipynb")
+    monkeypatch.setattr(submitted_notebooks, "FILE_BYTES", 1000)
+    with pytest.raises(submitted_notebooks.SubmissionError, match="Clear the outputs"):
+        submitted_notebooks.load(write(tmp_path / "x.ipynb", b" " * 2000))
+    with pytest.raises(submitted_notebooks.SubmissionError, match="cannot be read"):
+        submitted_notebooks.load(tmp_path / "none.ipynb")
     os.mkfifo(tmp_path / "pipe.ipynb")
-    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
-        submissions.load(tmp_path / "pipe.ipynb")
+    with pytest.raises(submitted_notebooks.SubmissionError, match="no ordinary file"):
+        submitted_notebooks.load(tmp_path / "pipe.ipynb")
 
 
 def test_large_outputs_cost_nothing(sheet, tmp_path):
     book = notebook({})
     book["cells"][1]["outputs"] = [{"output_type": "stream", "text": "x" * 30_000_000}]
-    cells = submissions.code_cells(submissions.load(write(tmp_path / "x.ipynb", book)), sheet)
+    cells = submitted_notebooks.code_cells(
+        submitted_notebooks.load(write(tmp_path / "x.ipynb", book)), sheet
+    )
     assert any(F in source for _, source in cells)
 
 
 def cells_with(sheet, *cells) -> list[str]:
-    return [source for _, source in submissions.code_cells({"cells": list(cells)}, sheet)]
+    return [source for _, source in submitted_notebooks.code_cells({"cells": list(cells)}, sheet)]
 
 
 def test_which_cells_are_run(sheet):
@@ -815,18 +817,19 @@ def test_encodings_and_old_formats(sheet, tmp_path):
         "utf16": text.encode("utf-16"),
         "crlf": text.replace("\n", "\r\n").encode(),
     }.items():
-        cells = submissions.code_cells(
-            submissions.load(write(tmp_path / f"{name}.ipynb", data)), sheet
+        cells = submitted_notebooks.code_cells(
+            submitted_notebooks.load(write(tmp_path / f"{name}.ipynb", data)), sheet
         )
         assert len(cells) == 4, name
     old = {
         "worksheets": [{"cells": [{"cell_type": "code", "input": ["f = 1"]}]}, 3, {"cells": None}],
         "nbformat": 3,
     }
-    assert [source for _, source in submissions.code_cells(old, sheet)] == ["f = 1"]
+    assert [source for _, source in submitted_notebooks.code_cells(old, sheet)] == ["f = 1"]
     lone = write(tmp_path / "lone.ipynb", json.dumps(notebook({"f": F + "  # \ud800"})))
     assert any(
-        "# ?" in source for _, source in submissions.code_cells(submissions.load(lone), sheet)
+        "# ?" in source
+        for _, source in submitted_notebooks.code_cells(submitted_notebooks.load(lone), sheet)
     )
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import submissions
+from .. import submissions, submitted_notebooks
 from ..grades import Graded
 from ..journal import Record
 from ..one_submission import sheet_at
@@ -215,7 +215,7 @@ def _copy(submission: Path, folder: Path) -> None:
     for file in submissions.ordinary_files(submission):
         target = folder / file.relative_to(submission)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (size := file.lstat().st_size) <= submissions.FILE_BYTES:
+        if (size := file.lstat().st_size) <= submitted_notebooks.FILE_BYTES:
             shutil.copy2(file, target)
         else:
             target.touch()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from minigrad.lessons.edition import EditionError, student_edition
 
-from .. import pages, submissions
+from .. import pages, submitted_notebooks
 from ..grades import Graded
 from ..journal import JOURNAL, Record, last_submissions
 from ..sheet import Sheet
@@ -165,9 +165,9 @@ def _programs(records: Iterable[Record], sheet: Sheet) -> tuple[dict[str, str], 
         if path is None or record["problem"]:
             continue
         try:
-            cells = submissions.code_cells(submissions.load(path), sheet)
+            cells = submitted_notebooks.code_cells(submitted_notebooks.load(path), sheet)
             programs[record["student"]] = _joined(cells)
-        except (submissions.SubmissionError, OSError):
+        except (submitted_notebooks.SubmissionError, OSError):
             unread.append(record["student"])
     return programs, unread
 
@@ -180,7 +180,7 @@ def _starter(sheet: Sheet) -> str:
         given = student_edition(json.loads(json.dumps(sheet.notebook)))
     except EditionError:
         given = sheet.notebook
-    return _joined(submissions.code_cells(given, sheet))
+    return _joined(submitted_notebooks.code_cells(given, sheet))
 
 
 def _joined(cells: Sequence[tuple[str, str]]) -> str:
