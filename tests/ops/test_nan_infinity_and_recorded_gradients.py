@@ -178,3 +178,5 @@ def test_a_power_that_is_a_tensor_of_one_number(torch, exponent):
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-7, atol=0)
         assert np.all((np.signbit(ours) == np.signbit(theirs)) | np.isnan(theirs))
+    for number in (4, 4.0, mg.tensor(4.0)):
+        assert (number ** mg.tensor(exponent)).item() == 4**exponent
