@@ -8,6 +8,8 @@ The public functions of the package::
     viz.show(loss)                   the reverse pass through the graph that exists behind a tensor
     viz.show(program, *inputs)       the same for a recorded Program, with its buffers;
                                      viz.show(node, feeds) for a static graph
+    viz.training_step(loss, optimizer, x, y)   one step of a training: loss, gradients, and each
+                                     parameter before and after
     viz.to_html(trace)               the stepper as one self-contained HTML page
     viz.iframe(trace)                the stepper as a cell output that needs no widget and no kernel
     viz.to_svg(trace, step=12)       one frame as a still picture
@@ -42,7 +44,7 @@ from typing import TYPE_CHECKING, Any
 # These three modules have the names of their functions: imported later, the module would
 # replace the function.
 from minigrad.viz.compare import compare
-from minigrad.viz.display import show
+from minigrad.viz.display import show, training_step
 from minigrad.viz.jacobian import jacobian
 from minigrad.viz.page import iframe, to_html
 from minigrad.viz.reading import TraceError
@@ -79,6 +81,7 @@ __all__ = [
     "to_html",
     "to_svg",
     "trace_of",
+    "training_step",
 ]
 
 _ELSEWHERE = {

@@ -8,7 +8,7 @@ table in a terminal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -101,6 +101,49 @@ def show(
         step = step or len(trace["steps"])  # where it failed
     shown = _best(trace, step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
+
+
+def training_step(
+    loss: Callable[..., Any],
+    optimizer: Any,
+    *args: Any,
+    step: int = 0,
+    lang: str = "en",
+    views: Sequence[str] = (),
+    browser: bool = False,
+    **options: Any,
+) -> Any:
+    """Make one step of a training, and show it as one picture: data, forward pass, loss, reverse
+    pass and update, with each parameter before and after.
+
+    Args:
+        loss: a function that returns the loss, of parameters that the optimiser has.
+        optimizer: an optimiser whose ``step()`` takes nothing. It makes one step: the parameters
+        are changed, and hold the gradients in ``.grad``.
+        args: the function's arguments, such as examples and targets.
+        step, lang, views, browser: as for :func:`show`.
+        options: ``names``, ``source``, ``title`` and ``most``, as for
+        :func:`minigrad.watch.trace_function`.
+
+    Returns:
+        As :func:`show`.
+
+    Raises:
+        TypeError: there is no such option; the optimiser is none, or needs the loss several times.
+        ValueError: the loss uses none of the optimiser's parameters.
+    """
+    __tracebackhide__ = True
+    from minigrad.watch import trace_training_step
+
+    known = ("names", "source", "title", "most")
+    if unknown := [name for name in options if name not in known]:
+        raise TypeError(
+            f"training_step: there is no option {unknown[0]}=; the options are step, lang, views,"
+            f" browser, {', '.join(known)}. The loss's arguments are given without their names, as"
+            " in viz.training_step(loss, optimizer, x, y)"
+        )
+    trace = trace_training_step(loss, optimizer, *args, **options)
+    return tell(_best(trace, step, lang, views), sys._getframe(1).f_globals, browser)
 
 
 def _of_torch(

@@ -199,6 +199,10 @@ class Adjoints:
                     *sentences.from_outside(target, array_of(c), after),
                 )
 
+    def of(self, name: str) -> Any:
+        """The adjoint of a node as it is now; None where it has received none."""
+        return self._values.get(name)
+
     def compare(self, final: dict[Node, Tensor]) -> None:
         """The engine's final adjoints of the leaves against those in the Trace."""
         trace = self._trace

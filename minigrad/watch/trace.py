@@ -62,6 +62,28 @@ def trace_function(
     changes hidden from the graph). What f itself raises passes through untouched.
     """
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
+    given: dict[str, Any] = {"tangents": tangents, "cotangent": cotangent, "partial": partial}
+    return record(f, args, mode, names, source, most, **given).document(title)
+
+
+def record(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    mode: str = "both",
+    names: Sequence[str] | None = None,
+    source: str | None = None,
+    most: int | None = None,
+    *,
+    tangents: Any = None,
+    cotangent: Any = None,
+    partial: bool = False,
+    by_inputs: bool = True,
+) -> TraceRecorder:
+    """As `trace_function`; what has been recorded, to which more may be added.
+
+    by_inputs: whether the arguments are differentiated by, not only parameters.
+    """
+    __tracebackhide__ = True
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
     labels = argument_names(f, len(args), names)
@@ -70,7 +92,7 @@ def trace_function(
     with enable_grad(), forward_level() as level:
         recorder = TraceRecorder(f, labels, source, level, most)
         for i, x in enumerate(inputs):
-            if backend.is_differentiable(x.dtype):
+            if by_inputs and backend.is_differentiable(x.dtype):
                 make_leaf(x)
                 if directions is not None:
                     x.tangents = {level: directions[i]}
@@ -83,12 +105,12 @@ def trace_function(
             if not partial or isinstance(error, TraceTooLargeError):
                 raise
             recorder.fail(error)
-            return recorder.document(title)
+            return recorder
         out = _result(returned)  # another kind of result is the caller's mistake, not a step of f
         recorder.output(out)
         if mode in ("reverse", "both"):
             _reverse(recorder, out, mode, cotangent)
-    return recorder.document(title)
+    return recorder
 
 
 def _result(out: Any) -> Tensor:

@@ -1,0 +1,43 @@
+"""The picture of one training step: each parameter before and after, in one graph."""
+
+import pytest
+
+import minigrad as mg
+from minigrad import optim
+from minigrad.watch import trace_training_step
+from tests.browser.conftest import at_each, to
+
+pytestmark = pytest.mark.browser
+
+
+def stepped():
+    w, b = (mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in (2.0, 0.5))
+    return trace_training_step(
+        lambda x, y: (w * x + b - y) ** 2, optim.SGD([w, b], lr=0.1), 1.5, 1.0
+    )
+
+
+def rows(viewer, node):
+    return viewer.locator(f".mg-graph [data-node='{node}'] .mg-value").all_text_contents()
+
+
+def test_value_adjoint_and_new_value_stand_in_one_picture(show, visit, axe):
+    trace = stepped()
+    viewer = show(trace)
+    last = len(trace["steps"])
+    assert at_each(viewer, range(last + 1), "root => root.dataset.phase")[-1] == "update"
+    to(viewer, last)
+    assert rows(viewer, "p1") == ["2", "7.5"] and rows(viewer, "p′1")[0] == "1.25"
+    assert rows(viewer, "p′2")[0] == "0"
+    # what the rule reads is marked: the parameter and its adjoint
+    assert "mg-read" in viewer.locator(".mg-graph .mg-node[data-node='p2']").get_attribute("class")
+    assert "p2 from 0.5 to" in viewer.locator(".mg-say").inner_text()
+    axe(visit.page, "html")
+    visit.assert_clean()
+
+
+def test_the_step_is_told_in_chinese(show):
+    trace = stepped()
+    viewer = show(trace, lang="zh")
+    to(viewer, len(trace["steps"]))
+    assert "被更新为" in viewer.locator(".mg-say").inner_text()

@@ -1,0 +1,131 @@
+"""One step of a training as a Trace: the numbers are those of a loop that is written out."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim, viz
+from minigrad.errors import NonScalarError
+from minigrad.trace.replay import check_laws, state_at
+from minigrad.trace.schema import validate
+from minigrad.trace.text import text_of
+from minigrad.watch import trace_training_step
+
+X, Y = np.array([[1.0, -2.0], [0.5, 3.0], [0.0, 1.0]]), np.array([[1.0], [0.0], [2.0]])
+
+
+def network() -> nn.Module:
+    mg.manual_seed(4)
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double()
+
+
+OPTIMISERS = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "maximize": lambda p: optim.SGD(p, lr=0.1, maximize=True),
+    "Adam": lambda p: optim.Adam(p, lr=0.1),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.01),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_values_gradients_and_updates_are_those_of_a_loop(name: str) -> None:
+    """Twice in a row, so that an optimiser's state counts."""
+    watched, plain = network(), network()
+    ours, theirs = OPTIMISERS[name](watched.parameters()), OPTIMISERS[name](plain.parameters())
+    for _ in range(2):
+        before = [p.detach().numpy().copy() for p in plain.parameters()]
+        trace = validate(
+            trace_training_step(lambda x, y: nn.functional.mse_loss(watched(x), y), ours, X, Y)
+        )
+        theirs.zero_grad()
+        nn.functional.mse_loss(plain(mg.tensor(X)), mg.tensor(Y)).backward()
+        theirs.step()
+        cells = state_at(trace, len(trace["steps"])).cells
+        assert check_laws(trace) == []
+        updated = [s for s in trace["steps"] if s["phase"] == "update"]
+        assert len(updated) == 4
+        for step, old, p, q in zip(
+            updated, before, watched.parameters(), plain.parameters(), strict=True
+        ):
+            np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+            np.testing.assert_array_equal(p.grad.numpy(), q.grad.numpy())
+            (parameter, _), _ = step["reads"]
+            assert cells[parameter, "v"]["sample"] == old.ravel().tolist()
+            assert cells[parameter, "g"]["sample"] == q.grad.numpy().ravel().tolist()
+            assert step["writes"][0][2]["sample"] == q.detach().numpy().ravel().tolist()
+
+
+def one_number(optimiser: Any) -> list[str]:
+    w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    trace = trace_training_step(lambda x, y: (w * x - y) ** 2, optimiser([w]), 3.0, 1.0)
+    last = trace["steps"][-1]
+    return [text_of(last["formula"]).replace("p\u0304", "P"), last["say"].replace("p\u0304", "P")]
+
+
+def test_the_update_is_written_as_the_rate_times_the_gradient_where_it_is_that() -> None:
+    formula, say = one_number(lambda p: optim.SGD(p, lr=0.1))
+    assert formula == "p′1 = p1 − 0.1 · P1 = 2 − 0.1 · 30 = −1"
+    assert say == "SGD changes p1 from 2 to p′1 = p1 − 0.1 · P1 = −1."
+    formula, _ = one_number(lambda p: optim.SGD(p, lr=0.1, maximize=True))
+    assert formula == "p′1 = p1 + 0.1 · P1 = 2 + 0.1 · 30 = 5"
+    # one number's change is always a multiple of its gradient, which says nothing of Adam
+    formula, _ = one_number(lambda p: optim.Adam(p, lr=0.1))
+    assert formula == "p′1 = p1 + (−0.1) = 2 + (−0.1) = 1.9"
+
+
+def test_inputs_are_not_differentiated_by() -> None:
+    w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    trace = trace_training_step(lambda x: w * x, optim.SGD([w], lr=1.0), 3.0)
+    adjoints = {name for s in trace["steps"] for name, column, _ in s["writes"] if column == "g"}
+    assert adjoints == {"p1", "v1"}
+
+
+def test_a_parameter_that_the_loss_does_not_use_stays_as_it_is() -> None:
+    used, unused = (mg.tensor(1.0, requires_grad=True) for _ in range(2))
+    unused.grad = mg.tensor(5.0)
+    trace = trace_training_step(lambda: used * 2, optim.SGD([used, unused], lr=0.5))
+    assert (used.item(), unused.item(), unused.grad) == (0.0, 1.0, None)
+    assert [n["id"] for n in trace["nodes"]] == ["p1", "v1", "p′1"]
+    assert trace["outputs"] == ["v1", "p′1"] and not any("dangling" in n for n in trace["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "error", "message"),
+    [
+        (lambda p: None, TypeError, "expected an optimiser after the loss, got NoneType"),
+        (lambda p: optim.LBFGS(p), TypeError, r"LBFGS\.step\(\) needs more than the gradients"),
+        (
+            lambda p: optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=1.0),
+            ValueError,
+            "the loss uses none of the 1 parameters of the SGD",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_changes_nothing(optimiser: Any, error: Any, message: str) -> None:
+    w = mg.tensor(2.0, requires_grad=True)
+    with pytest.raises(error, match=message):
+        trace_training_step(lambda x: w * x, optimiser([w]), 3.0)
+    assert w.item() == 2.0 and w.grad is None
+
+
+def test_what_the_loss_raises_changes_nothing() -> None:
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(NonScalarError):
+        trace_training_step(lambda x: w * x, optim.SGD([w], lr=1.0), 3.0)
+    assert w.tolist() == [1.0, 2.0] and w.grad is None
+
+
+def test_the_picture_of_a_step() -> None:
+    w = mg.tensor(2.0, requires_grad=True)
+    optimiser = optim.SGD([w], lr=0.5)
+    kept = copy.copy(optimiser.param_groups[0])
+    page = viz.training_step(lambda x: w * x, optimiser, 3.0, lang="zh", title="one step")
+    assert page.trace["title"] == "one step" and w.item() == 0.5
+    assert optimiser.param_groups[0] == kept
+    with pytest.raises(TypeError, match="no option mode="):
+        viz.training_step(lambda x: w * x, optimiser, 3.0, mode="both")
+    assert w.item() == 0.5
