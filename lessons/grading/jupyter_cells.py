@@ -36,7 +36,7 @@ MOST_MAGICS = 500
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledCell:
     """A cell's code. last: the expression at its end, whose value Jupyter shows, or None; imports:
     the packages that it imports at its top level; tree: its syntax tree.
     """
@@ -47,7 +47,7 @@ class Compiled:
     tree: ast.Module
 
 
-def compile_cell(source: str, name: str, futures: int = 0) -> Compiled:
+def compile_cell(source: str, name: str, futures: int = 0) -> CompiledCell:
     """Compiles a cell; futures: flags of `from __future__` that earlier cells have set.
 
     Raises SyntaxError and ValueError.
@@ -56,17 +56,17 @@ def compile_cell(source: str, name: str, futures: int = 0) -> Compiled:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
     tree = _tree(source, name, flags)
-    return Compiled(*_halves(tree, name, flags), _imports(tree), tree)
+    return CompiledCell(*_halves(tree, name, flags), _imports(tree), tree)
 
 
-def rest_of(compiled: Compiled, line: int, name: str, futures: int) -> Compiled | None:
+def rest_of(compiled: CompiledCell, line: int, name: str, futures: int) -> CompiledCell | None:
     """The statements of a cell below the one that holds a line; None where there are none."""
     body = [node for node in compiled.tree.body if node.lineno > line]
     if not body:
         return None
     tree = ast.Module(body, [])
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
-    return Compiled(*_halves(tree, name, flags), compiled.imports, tree)
+    return CompiledCell(*_halves(tree, name, flags), compiled.imports, tree)
 
 
 def _tree(source: str, name: str, flags: int) -> ast.Module:

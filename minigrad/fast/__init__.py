@@ -1,4 +1,9 @@
-"""Shorter paths for what happens most often, with the same results; never needed to understand.
+"""Shorter paths for what happens most often; never needed to understand the engine.
+
+They guarantee what the core gives: results and gradients equal to the last bit, the same versions,
+and nodes that save the same values. Whatever they are not made for (observers, other libraries than
+NumPy, other dtypes than float32 and float64, operands that do not fit) they leave to the core, so
+errors are the core's. tests/fast compares both over the whole table of cases.
 
 operations.py has a function of one operand, of two or of more for each operation, backward.py a
 loop for the usual node. `enable` puts them in the place of what minigrad/core does in so many

@@ -3,8 +3,8 @@ declaration).
 
 The engine's forward functions return new arrays. For most of what networks do all the time there is
 a NumPy call that writes the same bits into memory that exists (`out=`). A kernel is a function of a
-`Line`: it returns the lines to run, or None where it does not apply (then the forward function
-runs). A test runs every kernel on every sample of every operation and compares bit by bit.
+`KernelCall`: it returns the lines to run, or None where it does not apply (then the forward
+function runs). A test runs every kernel on every sample of every operation and compares bit by bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..backend import SINGLE_OR_DOUBLE, Array, DType, Shape, is_narrow
 from .sums import AT_ONCE, PLAIN, ROWS, is_plain, split
 
 
-class Line:
+class KernelCall:
     """One instruction, ready to be written: the texts of its operands and of the buffer for its
     result, and what is known of them.
 
@@ -72,7 +72,7 @@ class Line:
         )
 
 
-def _column_sums(k: Line, source: Any, out: str) -> list[str] | None:
+def _column_sums(k: KernelCall, source: Any, out: str) -> list[str] | None:
     """As `ops.sums.column_sums`; None for long columns, and for a layout that it leaves to
     `ops.sums.total`."""
     n, columns = source.shape
@@ -107,11 +107,11 @@ def _column_sums(k: Line, source: Any, out: str) -> list[str] | None:
     return lines
 
 
-def _ones(k: Line, count: int, source: Any) -> str:
+def _ones(k: KernelCall, count: int, source: Any) -> str:
     return k.static("ones", k.xp.ones(count, source.dtype))
 
 
-def sum_kernel(k: Line) -> list[str] | None:
+def sum_kernel(k: KernelCall) -> list[str] | None:
     source, axes, keepdims = k.array(0), k.params["axes"], k.params["keepdims"]
     if source is None or source.dtype != k.made.dtype or not k.made.shape:
         return None
@@ -139,7 +139,7 @@ def sum_kernel(k: Line) -> list[str] | None:
     return _plain(k, source, axes, keepdims)
 
 
-def _plain(k: Line, source: Any, axes: tuple[int, ...], keepdims: bool) -> list[str] | None:
+def _plain(k: KernelCall, source: Any, axes: tuple[int, ...], keepdims: bool) -> list[str] | None:
     """NumPy's reduction, where the operation leaves it to that."""
     in_rows = row_major(k.strides[0], source.shape, source.dtype)
     small = math.prod(source.shape) <= AT_ONCE
@@ -160,7 +160,7 @@ def _is_short(source: Any, axes: tuple[int, ...]) -> bool:
     )
 
 
-def _slices(k: Line, source: Any, axis: int, keepdims: bool) -> list[str]:
+def _slices(k: KernelCall, source: Any, axis: int, keepdims: bool) -> list[str]:
     """The sum over a short axis slice by slice, as in the operation (`ops.sums.slice_sums`)."""
     before = ":, " * axis
     names = [
@@ -173,7 +173,7 @@ def _slices(k: Line, source: Any, axis: int, keepdims: bool) -> list[str]:
     ]
 
 
-def mean_kernel(k: Line) -> list[str] | None:
+def mean_kernel(k: KernelCall) -> list[str] | None:
     source = k.array(0)
     lines = sum_kernel(k) if source is not None and source.dtype in SINGLE_OR_DOUBLE else None
     if lines is None or source is None:
@@ -184,7 +184,7 @@ def mean_kernel(k: Line) -> list[str] | None:
     return [*lines, f"true_divide({k.out}, {count}, out={k.out})"] if count else None
 
 
-def sum_to_kernel(k: Line) -> list[str] | None:
+def sum_to_kernel(k: KernelCall) -> list[str] | None:
     """Leading axes summed away are left to the engine, but for a matrix's columns."""
     source, shape = k.array(0), k.made.shape
     if source is None or source.dtype not in SINGLE_OR_DOUBLE:
@@ -216,7 +216,7 @@ def row_major(strides: tuple[int, ...] | None, shape: Shape, dtype: DType) -> bo
     return strides is not None
 
 
-def cat_kernel(k: Line) -> list[str] | None:
+def cat_kernel(k: KernelCall) -> list[str] | None:
     if any(t.dtype != k.made.dtype for t in map(k.array, range(len(k.operands))) if t is not None):
         return None
     return [f"concatenate(({', '.join(k.operands)},), axis={k.params['axis']}, out={k.out})"]

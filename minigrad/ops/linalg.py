@@ -13,7 +13,7 @@ from ..backend import DType, NumpyArray, Shape, ignore_float_errors, numpy
 from ..core.primitive import bilinear
 from .batch import multiply_matrices
 from .costs import matmul_cost
-from .kernels import Line
+from .kernels import KernelCall
 from .node_names import product_name
 from .shape import broadcast_to, permute, reshape, sum_to
 from .terms import matrix_terms
@@ -108,7 +108,7 @@ def _product_shape(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> tupl
     return (*(a[:-2] or b[:-2]), a[-2], b[-1])
 
 
-def matmul_kernel(k: Line) -> list[str] | None:
+def matmul_kernel(k: KernelCall) -> list[str] | None:
     a, b = k.array(0), k.array(1)
     if a is None or b is None or not k.all_of("fc") or not a.dtype == b.dtype == k.made.dtype:
         return None
@@ -117,7 +117,7 @@ def matmul_kernel(k: Line) -> list[str] | None:
     return [f"matmul({k.operands[0]}, {k.operands[1]}, out={k.out})"]
 
 
-def affine_kernel(k: Line) -> list[str] | None:
+def affine_kernel(k: KernelCall) -> list[str] | None:
     x, w, b = (k.array(i) for i in range(3))
     if (
         x is None
@@ -141,7 +141,7 @@ def affine_kernel(k: Line) -> list[str] | None:
 
 
 def _dot_kernel(
-    k: Line, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None
+    k: KernelCall, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None
 ) -> list[str]:
     """The product of two matrices, the right one copied where the engine copies it."""
     if k.xp is not numpy or strides is None or not is_turned(a, b, strides):

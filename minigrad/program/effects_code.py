@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from ..backend import copy_with_strides_of, is_immutable
 from ..core.tensor import Tensor, memory_version, wrap
 from .bindings import TensorBinding
-from .ready_code import Names
+from .ready_code import ObjectNames
 
 if TYPE_CHECKING:
     from .run import Replayer
@@ -48,7 +48,7 @@ def fresh(array: Any) -> Any:
 def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     """The functions for a program whose values are plain arrays. owned: values of gradients whose
     memory is new in each run."""
-    program, named = runner.program, Names()
+    program, named = runner.program, ObjectNames()
     named.space.update(wrap=wrap, fresh=fresh, memory_version=memory_version)
     copied = zip(program.outputs, runner.copied, strict=True)
     results = [f"wrap({_copied(n) if copy else f'v[{n}]'})" for n, copy in copied]

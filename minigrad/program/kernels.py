@@ -12,7 +12,7 @@ import math
 from .. import scalar
 from ..backend import SINGLE_OR_DOUBLE, DType, numpy
 from ..core.primitive import Primitive
-from ..ops.kernels import Line, row_major
+from ..ops.kernels import KernelCall, row_major
 from ..scalar import Term
 from .instructions import Literal, Type
 
@@ -46,7 +46,7 @@ FUNCTIONS = (*(function for function, _ in UFUNCS.values()), "matmul", "concaten
 """What the lines call, by the names that the array library gives them."""
 
 
-def lines_of(prim: Primitive, k: Line) -> list[str] | None:
+def lines_of(prim: Primitive, k: KernelCall) -> list[str] | None:
     """The lines that write the result of an operation into `k.out`, None where there are none."""
     if callable(prim.kernel):
         out: list[str] | None = prim.kernel(k)
@@ -70,7 +70,7 @@ def lines_of(prim: Primitive, k: Line) -> list[str] | None:
     return [f"copyto({k.out}, {k.operands[at]}, 'unsafe')"]
 
 
-def _calls(term: Term, place: dict[str, int], k: Line) -> list[str] | None:
+def _calls(term: Term, place: dict[str, int], k: KernelCall) -> list[str] | None:
     """A chain of calls, each of which writes into `k.out` what the next one reads there.
 
     None where a call has two operands to be computed first, where NumPy has no function for a word,
@@ -130,12 +130,12 @@ def on_numbers(prim: Primitive, operands: list[str]) -> str | None:
     return scalar.written(term, {}, lambda part: texts[str(part)])
 
 
-def _common(k: Line) -> DType:
+def _common(k: KernelCall) -> DType:
     """The dtype of the first operand that is an array."""
     return next((t.dtype for t in k.types if type(t) is Type), k.made.dtype)
 
 
-def _with_numbers(k: Line, dtype: DType) -> list[str]:
+def _with_numbers(k: KernelCall, dtype: DType) -> list[str]:
     """The operands, Python's numbers as arrays without axes, which NumPy meets in half a
     microsecond less."""
     if (
@@ -162,7 +162,7 @@ def name_of_number(value: complex) -> str:
     return f"number_{text}"
 
 
-def _by_columns(k: Line, name: str) -> list[str] | None:
+def _by_columns(k: KernelCall, name: str) -> list[str] | None:
     """A table of 2 to 4 columns and a column (perhaps one that is seen as a table) or a row: column
     by column. 1000 x 2 by 1000 x 1 takes half the time."""
     shape = k.made.shape
@@ -194,7 +194,7 @@ def _by_columns(k: Line, name: str) -> list[str] | None:
     return lines
 
 
-def _by_tiles(k: Line, name: str) -> list[str] | None:
+def _by_tiles(k: KernelCall, name: str) -> list[str] | None:
     """A table with short rows and a row (a bias): the row is repeated until it is a long one, and
     meets several rows of the table at once. 1000 x 25 and 25 take two thirds of the time."""
     shape = k.made.shape

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import ProgramError
-from ..ops.kernels import Line, row_major
+from ..ops.kernels import KernelCall, row_major
 from ..ops.sums import FEW_TERMS
 from .generated_code import GeneratedCode
 from .generated_kernel import Generated
@@ -408,7 +408,7 @@ class Lowered(GeneratedCode):
         kind: Type,
         strides: tuple[int, ...],
         scratches: list[Piece],
-    ) -> Line:
+    ) -> KernelCall:
         """What a kernel is told. scratches: gets the pieces of memory that it takes."""
         program, facts, number = self.program, self.facts, instruction.outputs[0]
 
@@ -427,7 +427,7 @@ class Lowered(GeneratedCode):
         for o in instruction.operands:
             known: Any = o if type(o) is Literal else program.types[o]
             types.append(A_NUMBER if type(o) is int and known.number else known)
-        return Line(
+        return KernelCall(
             operands,
             types,
             [facts.strides[o] if type(o) is int else None for o in instruction.operands],

@@ -39,7 +39,7 @@ Ready = Callable[[Sequence[Tensor]], list[Any] | None]
 """The values of a program's inputs and captured arrays, by number; None if something changed."""
 
 
-class Names:
+class ObjectNames:
     """Names for the objects that generated code reads."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def ready_code(
     """
     if runner.alone and payloads and 0 in runner.apart[1]:
         return None
-    named = Names()
+    named = ObjectNames()
     gradients = environment.reads_gradients
     guards = [guard.text(named) for guard in environment.guards]
     # a leaf's array is asked about where the program reads it
@@ -94,7 +94,7 @@ def _refused(tests: Sequence[str]) -> list[str]:
     return [f"if not ({' and '.join(tests)}):", "    return None"] if tests else []
 
 
-def _array_lines(named: Names, number: int, place: Binding, runner: Replayer) -> list[str]:
+def _array_lines(named: ObjectNames, number: int, place: Binding, runner: Replayer) -> list[str]:
     """Read a captured array, and ask whether it is what it was."""
     array = place.array
     if isinstance(place, TensorBinding):
@@ -113,7 +113,7 @@ def _array_lines(named: Names, number: int, place: Binding, runner: Replayer) ->
 
 
 def _inputs(
-    named: Names, outside: set[int], runner: Replayer, payloads: Sequence[Any]
+    named: ObjectNames, outside: set[int], runner: Replayer, payloads: Sequence[Any]
 ) -> list[str]:
     """Read the inputs, whose types the program's key has, and ask whether they share memory."""
     numbers = runner.program.inputs

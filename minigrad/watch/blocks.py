@@ -51,7 +51,7 @@ class Loop:
 
 
 @dataclass
-class Entry:
+class LoopEntry:
     """A loop that was entered and is not left yet. tests: how often its header was reached."""
 
     number: int
@@ -60,12 +60,12 @@ class Entry:
 
 
 @dataclass
-class Call:
+class FunctionCall:
     """A call under way: the loops of its function, outermost first, and where it is."""
 
     number: int
     loops: tuple[Loop, ...]
-    entries: dict[Loop, Entry] = field(default_factory=dict)
+    entries: dict[Loop, LoopEntry] = field(default_factory=dict)
     line: int = 0
 
 
@@ -75,7 +75,7 @@ class Place(NamedTuple):
 
     key: tuple[str, Any]
     describe: Callable[[], Block]
-    entry: Entry | None = None
+    entry: LoopEntry | None = None
 
 
 class Follower:
@@ -84,7 +84,7 @@ class Follower:
 
     __slots__ = ("blocks", "call", "outer")
 
-    def __init__(self, blocks: Blocks, call: Call, outer: Any) -> None:
+    def __init__(self, blocks: Blocks, call: FunctionCall, outer: Any) -> None:
         self.blocks, self.call, self.outer = blocks, call, outer
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Follower:
@@ -105,7 +105,7 @@ class Blocks:
         line of the shown source that a line of a function's file is, or None."""
         self.found: list[Block] = []
         self._owners, self._line_of = owners, line_of
-        self._calls: dict[FrameType, Call] = {}
+        self._calls: dict[FrameType, FunctionCall] = {}
         self._loops: dict[CodeType, tuple[Loop, ...] | None] = {}
         self._made = 0
         self._here: list[tuple[tuple[str, Any], Block]] = []
@@ -131,7 +131,7 @@ class Blocks:
             if loops is None:
                 return outer
             self._made += 1
-            self._calls[frame] = call = Call(self._made, loops)
+            self._calls[frame] = call = FunctionCall(self._made, loops)
             return Follower(self, call, outer)
 
         return started
@@ -148,7 +148,7 @@ class Blocks:
             self._loops[code] = _loops(code) if _is_users(code) else None
         return self._loops[code]
 
-    def reached(self, call: Call, line: int) -> None:
+    def reached(self, call: FunctionCall, line: int) -> None:
         """The next line of a call begins."""
         for loop in call.loops:
             entry = call.entries.get(loop)
@@ -156,7 +156,7 @@ class Blocks:
                 call.entries.pop(loop, None)
             elif entry is None:
                 self._made += 1
-                call.entries[loop] = Entry(self._made)
+                call.entries[loop] = LoopEntry(self._made)
             elif line == loop.first and (loop.on_one_line or call.line >= loop.body):
                 entry.tests += 1
             if entry is not None and entry.block is not None and loop.body <= line <= loop.last:
@@ -203,7 +203,7 @@ class Blocks:
         label = text if text and len(text) <= _SHORT else f"{frame.f_code.co_name}(…)"
         return {"kind": "function", "label": label, **self._line(caller)}
 
-    def _rounds(self, frame: FrameType, call: Call) -> list[Place]:
+    def _rounds(self, frame: FrameType, call: FunctionCall) -> list[Place]:
         path: list[Place] = []
         for loop in call.loops:
             entry = call.entries.get(loop)
@@ -217,7 +217,7 @@ class Blocks:
                 path.append(Place(("round", entry.tests), round_.copy))
         return path
 
-    def _loop(self, code: CodeType, loop: Loop, entry: Entry | None) -> Block:
+    def _loop(self, code: CodeType, loop: Loop, entry: LoopEntry | None) -> Block:
         line = self._line_of(code, loop.first)
         return {
             "kind": "loop",

@@ -83,7 +83,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Line:
+class CountedOperation:
     """One operation that ran. phase: "forward", "vjp", "jvp", or "second vjp"; operation: its
     name; shape: of its (first) result.
     """
@@ -98,7 +98,7 @@ class Line:
 class Counts:
     """Every operation that ran, in order, and the sums."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[CountedOperation, ...]
 
     def of(self, *phases: str) -> Cost:
         """The cost of some phases together."""
@@ -158,7 +158,7 @@ class _Counter:
 
     def __init__(self) -> None:
         self.phase = "forward"
-        self.lines: list[Line] = []
+        self.lines: list[CountedOperation] = []
         self.root = observe.observation.event
 
     def begin(self, event: Event) -> None:
@@ -180,7 +180,9 @@ class _Counter:
             container = container.parent
         results = event.result if isinstance(event.result, tuple) else (event.result,)
         cost = cost_of(event.primitive, event.args, results, event.params)
-        self.lines.append(Line(phase, event.primitive.name, tuple(results[0].shape), cost))
+        self.lines.append(
+            CountedOperation(phase, event.primitive.name, tuple(results[0].shape), cost)
+        )
 
 
 def count_operations(

@@ -10,7 +10,7 @@ from typing import Any
 from ...backend import SINGLE_OR_DOUBLE, NumpyArray, ignore_float_errors, numpy
 from ...core.primitive import elementwise
 from ..error_function import error_function
-from ..kernels import Line, row_major
+from ..kernels import KernelCall, row_major
 from .arithmetic import exp, function, real_function
 from .selection import where
 
@@ -93,7 +93,7 @@ def _relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)
 
 
-def relu_kernel(k: Line) -> list[str] | None:
+def relu_kernel(k: KernelCall) -> list[str] | None:
     """The larger of x and an array of zeros: NumPy compares arrays four times faster than an array
     and a number. Of a large array the elements are seen as a few long rows, and a row of zeros does
     for all.
@@ -114,7 +114,7 @@ def relu_kernel(k: Line) -> list[str] | None:
     return [f"maximum({x}, {zeros}, out={out})"]
 
 
-def _long_rows_of(k: Line) -> tuple[int, int] | None:
+def _long_rows_of(k: KernelCall) -> tuple[int, int] | None:
     """The elements of a row-major operand and result as long rows, None if there are none."""
     source, size = k.array(0), k.made.nbytes // k.made.dtype.itemsize
     if (

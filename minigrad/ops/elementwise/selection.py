@@ -8,7 +8,7 @@ from typing import Any
 
 from ...backend import SINGLE_OR_DOUBLE, numpy
 from ...core.primitive import elementwise
-from ..kernels import Line
+from ..kernels import KernelCall
 from .copies import in_dtype_of
 
 
@@ -35,7 +35,7 @@ def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
     return xp.where(condition, a, b)
 
 
-def where_kernel(k: Line) -> list[str] | None:
+def where_kernel(k: KernelCall) -> list[str] | None:
     """A choice against 0.0 (the derivative of relu): the bits of the other branch times 1 or 0,
     exact for NaN and infinity too.
     """
