@@ -83,8 +83,9 @@ def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
         base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
         inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
         return in_dtype_of(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))
-    if getattr(b, "ndim", 1) == 0 and getattr(a, "ndim", 0) and b == 0.5:  # NumPy takes the root, nan at -inf
-        root = ignore_float_errors.run(xp.sqrt, a) + 0.0  # and -0 at -0
+    if getattr(b, "ndim", 1) == 0 and getattr(a, "ndim", 0) and b == 0.5:
+        # NumPy takes the root, which is nan at -inf, and -0 at -0
+        root = ignore_float_errors.run(xp.sqrt, a) + 0.0
         return in_dtype_of(like, root if a.dtype.kind == "c" else xp.where(a == -inf, inf, root))
     return in_dtype_of(like, ignore_float_errors.run(operator.pow, a, b))
 
