@@ -29,6 +29,7 @@ from .composites import taken_apart
 from .fused import Language, expression
 from .generated_kernel import Generated
 from .instructions import Instruction
+from .joined_convolutions import with_joined_convolutions
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
 from .reductions import with_equal_reductions, with_results_last
@@ -416,7 +417,7 @@ def with_kernels(program: Program) -> Program:
     Raises ProgramError where Numba is not installed.
     """
     need_numba()
-    program = with_scalar_runs(program)
+    program = with_joined_convolutions(with_scalar_runs(program))
     program = with_results_last(with_equal_reductions(taken_apart(program, NUMBA)))
     program = with_early_sums(program, NUMBA)
     found = Finder(program, NUMBA)

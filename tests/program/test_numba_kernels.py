@@ -681,6 +681,74 @@ def test_sums_of_products_are_taken_apart(in_python: None) -> None:
     assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 65), *long), "a long sum in float64"
 
 
+def side_by_side(x: Any, g: Any, *parameters: Any, **how: Any) -> Any:
+    """Convolutions of one input, with biases, joined; and all gradients."""
+    convolve = F.conv1d if x.ndim == 3 else F.conv2d
+    pairs = zip(parameters[::2], parameters[1::2], strict=True)
+    y = mg.cat([convolve(x, w, b, **how) for w, b in pairs], 1)
+    return [y, *mg.autograd.grad((y * y * g).sum(), [x, *parameters])]
+
+
+@in_one_test
+@pytest.mark.parametrize("outs", [(2, 2), (3, 1, 2)])
+@pytest.mark.parametrize("how", [{}, {"padding": 1}, {"stride": 2}, {"dilation": 2}])
+@pytest.mark.parametrize("axes", [1, 2])
+def test_convolutions_of_one_input_are_one(
+    in_python: None, outs: tuple[int, ...], how: dict[str, int], axes: int
+) -> None:
+    """Forward and in the reverse pass, and each parameter has its own gradient."""
+    x = tensor(2, 3, *(7, 6)[:axes]).requires_grad_()
+    parameters = []
+    for n in outs:
+        parameters += [tensor(n, 3, *(3, 2)[:axes]) * 0.1, tensor(n) * 0.1]
+    for p in parameters:
+        p.requires_grad_()
+    step = functools.partial(side_by_side, **how)
+    with mg.no_grad():
+        convolve = F.conv1d if axes == 1 else F.conv2d
+        g = tensor(2, sum(outs), *convolve(x, *parameters[:2], **how).shape[2:]) * 0.1
+    program = trace(step, x, g, *parameters)
+    names = [i.primitive.name for i in with_kernels(program).instructions]
+    for name in ("convolve", "convolve_input", "convolve_weight"):
+        assert names.count(name) == 1 and len(outs) == [
+            i.primitive.name for i in program.instructions
+        ].count(name)
+    agree(program, x, g, *parameters)
+
+
+def test_which_convolutions_stay_apart(in_python: None) -> None:
+    """Of two inputs, with other windows or padding, joined along another axis or with something
+    else, read elsewhere too; slices that are not all channels, or are convolved otherwise."""
+
+    def count(function: Any, *inputs: Any) -> int:
+        program = trace(function, *inputs)
+        agree(program, *inputs)
+        names = [i.primitive.name for i in with_kernels(program).instructions]
+        return sum("convolve" in name for name in names)
+
+    x, v, w, b = tensor(2, 3, 5, 5), tensor(2, 3, 3, 3), tensor(2, 3, 3, 3), tensor(2)
+    v, w = v * 0.1, w * 0.1
+    c, cat = F.conv2d, mg.cat
+    both = lambda how, more, axis=1: lambda x, v, w: cat([c(x, v, **how), more(x, w)], axis)
+    assert count(both({}, c), x, v, w) == 1
+    assert count(both({}, c, 0), x, v, w) == 2
+    assert count(both({}, lambda x, w: c(x * 2, w)), x, v, w) == 2
+    assert count(both({"padding": 1}, lambda x, w: c(x, w[:, :, :1, :1])), x, v, w) == 2
+    assert count(both({"padding": 1}, lambda x, w: c(x, w, padding=2, dilation=2)), x, v, w) == 2
+    assert count(both({}, lambda x, w: c(x, w, b)), x, v, w) == 2
+    assert count(both({}, lambda x, w: c(x, w) * 2), x, v, w) == 2
+    assert count(lambda x, v, w: (cat([y := c(x, v), c(x, w)], 1), y * 2), x, v, w) == 2
+    assert count(lambda x, v, w: cat([c(x, v), c(x, w), x[:, :, :3, :3]], 1), x, v, w) == 2
+    g, t = tensor(2, 4, 5, 5), F.conv_transpose2d
+    assert count(lambda g, v, w: t(g[:, :2], v) + t(g[:, 2:], w), g, v, w) == 1
+    assert count(lambda g, v, w: t(g[:, 2:], v) + t(g[:, :2], w), g, v, w) == 1
+    assert count(lambda g, v, w: t(g[:, :2], v) + t(g[:, 1:3], w), g, v, w) == 2
+    assert count(lambda g, v, w: t(g[:, :2], v) + t(g[:, :2], w), g, v, w) == 2
+    assert count(lambda g, v, w: t(g[:, :2], v) - t(g[:, 2:], w), g, v, w) == 2
+    sums = lambda g: ((h := g * 2)[:, :1].sum((0, 2, 3)), h[:, 1:].sum((0, 2, 3)))
+    agree(trace(sums, g), g)
+
+
 def test_equal_reductions_are_one(in_python: None) -> None:
     """A mean with its axes kept and one without, a sum and a mean: one sum, which is divided."""
     x = tensor(4, 9)
