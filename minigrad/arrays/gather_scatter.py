@@ -52,10 +52,12 @@ def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """
     x, index = as_tensor(x), as_tensor(index)
     axis = fn.axis_of(x.ndim, dim, "gather")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
+    if index.numel() == 0:  # an index of nothing may have any shape
+        return x.reshape(-1)[:0].reshape(index.shape)
     same_ndim("gather", ("x", x), ("index", index))
     if x.ndim and index.ndim:
         fits_within("gather", "x", index.shape, x.shape, axis)
-    index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
     return (
         read_along(x, index, axis)
         if x.ndim and index.ndim
@@ -249,6 +251,8 @@ def scatter(
         raise ValueError(f'scatter: reduce must be None, "add" or "multiply", got {reduce!r}.')
     axis = fn.axis_of(x.ndim, dim, "scatter")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
+    if index.numel() == 0:
+        return fn.clone(x)
     same_ndim("scatter", ("x", x), ("index", index))
     if x.ndim == 0 or index.ndim == 0:
         row = src.reshape(-1) if isinstance(src, Tensor) else src
@@ -314,6 +318,8 @@ def scatter_reduce(
         raise DTypeError(
             f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}."
         )
+    if index.numel() == 0:
+        return fn.clone(x)
     same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
     if reduce in ("mean", "prod") and backend.is_narrow(x.dtype):  # rounded once, at the end
         x, src, narrow = x.to(backend.float32), src.to(backend.float32), x.dtype

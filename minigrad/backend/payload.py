@@ -366,6 +366,8 @@ def library_of(arrays: Sequence[Any], operation: str) -> Any:
     if _ON_HOST.issuperset(map(type, arrays)):
         return _HOST
     library = array_module(arrays, operation)
+    if library is np:  # scalars of bfloat16, whose type is no NumPy type, beside arrays
+        return _HOST
     numbers = sorted({a.device.id for a in arrays if MODULES.get(type(a)) is library})
     if len(numbers) > 1:
         first, second = (f"{device_of_module(library)}:{number}" for number in numbers[:2])
@@ -373,7 +375,7 @@ def library_of(arrays: Sequence[Any], operation: str) -> Any:
             f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first,"
             " for instance with .to(device)."
         )
-    if library is np or not numbers:
+    if not numbers:
         return nullcontext(library)
     name = device_of_module(library)
     if name == "cuda" and library.cuda.get_device_id() == numbers[0]:  # entering a device is dear

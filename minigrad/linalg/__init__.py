@@ -335,7 +335,7 @@ def tensorinv(A: TensorLike, ind: int = 2) -> Tensor:
             f"linalg.tensorinv: the first {ind} axes of shape {A.shape} must hold as many elements"
             " as the others."
         )
-    return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))
+    return inv(A.reshape(math.prod(first), math.prod(last))).reshape((*last, *first))
 
 
 @fn.in_own_memory
@@ -349,7 +349,7 @@ def tensorsolve(A: TensorLike, B: TensorLike, dims: Sequence[int] | None = None)
             f"linalg.tensorsolve: a right side of shape {B.shape} does not fit A of shape"
             f" {A.shape}."
         )
-    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])
+    return solve(A.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(A.shape[B.ndim :])
 
 
 @public(method=True)

@@ -107,3 +107,32 @@ def test_ties_share_the_derivative_in_equal_parts(kind, own):
     share = 1 / 4 if own else 1 / 3
     np.testing.assert_allclose(by_s.numpy(), [share] * 3, rtol=1e-6)
     np.testing.assert_allclose(by_x.numpy(), [share if own else 0, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3, 1)])
+def test_an_index_of_nothing_may_have_any_shape(torch, shape):
+    calls = {
+        "gather": lambda m, x, i: m.gather(x, 1, i),
+        "scatter": lambda m, x, i: x.scatter(0, i, m.ones(2, 2)),
+        "scatter of a number": lambda m, x, i: x.scatter(0, i, 3.0),
+        "scatter_add": lambda m, x, i: x.scatter_add(0, i, m.ones(2, 2)),
+        "scatter_reduce": lambda m, x, i: x.scatter_reduce(0, i, m.ones(2, 2), "amax"),
+    }
+    for name, call in calls.items():
+        results = []
+        for m in (torch, mg):
+            x = m.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+            y = call(m, x, m.zeros(shape, dtype=m.int64))
+            results.append((tuple(y.shape), y.tolist()))
+        assert results[0] == results[1], name
+        (g,) = mg.autograd.grad(y.sum(), x)  # PyTorch's raises for scatter
+        assert g.tolist() == ([[0, 0], [0, 0]] if name == "gather" else [[1, 1], [1, 1]])
+    with pytest.raises(mg.errors.DTypeError):
+        mg.gather(mg.ones(2), 0, mg.zeros(shape))
+
+
+def test_tensors_without_elements_are_inverted(torch):
+    for m in (torch, mg):
+        nothing = m.ones(0, 0, 1, 2, 3, 0)
+        assert tuple(m.linalg.tensorinv(nothing, ind=3).shape) == (2, 3, 0, 0, 0, 1)
+        assert tuple(m.linalg.tensorsolve(nothing, m.ones(0, 0)).shape) == (1, 2, 3, 0)

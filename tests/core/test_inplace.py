@@ -981,3 +981,13 @@ def test_the_example_of_the_core_visits_the_nodes_that_its_text_names(fast):
 
 def nodes_of(tensor):
     return youngest_first([tensor.node])[0]
+
+
+def test_a_number_of_bfloat16_written_through_a_view_has_a_gradient():
+    """The sum of two cotangents without axes is a scalar of ml_dtypes, which is no NumPy type."""
+    x = mg.tensor(1.5, dtype=mg.bfloat16, requires_grad=True)
+    y = x.clone()
+    y.reshape(-1)[:2].mul_(3)
+    outputs = [y.expand(2), y]
+    (g,) = mg.autograd.grad(outputs, x, [mg.ones_like(o) for o in outputs])
+    assert g.dtype == mg.bfloat16 and g.item() == 9
