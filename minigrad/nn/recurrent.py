@@ -70,9 +70,11 @@ def _gru_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> 
     return (n + z * (state[0] - n),)
 
 
-def _bound(hidden_size: int) -> float:
-    """The largest absolute value of an initial weight."""
-    return 1 / math.sqrt(hidden_size) if hidden_size else 0.0
+def _uniform(module: Module, hidden_size: int) -> None:
+    """Draw all parameters, in the order in which they were made."""
+    bound = 1 / math.sqrt(hidden_size) if hidden_size else 0.0
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)
 
 
 def _check_dtypes(tensors: Iterable[Tensor], dtype: DType, layer: str) -> None:
@@ -147,12 +149,12 @@ class _Recurrent(Module):
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
                 shapes |= {"weight_hr": (self.proj_size, hidden_size)} if self.proj_size else {}
                 for name, shape in shapes.items():
-                    made = trained(*shape, dtype=dtype, device=device)
-                    setattr(
-                        self,
-                        name + end,
-                        init.uniform_(made, -_bound(hidden_size), _bound(hidden_size)),
-                    )
+                    setattr(self, name + end, trained(*shape, dtype=dtype, device=device))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw initial values again: uniform within 1/√hidden_size."""
+        _uniform(self, self.hidden_size)
 
     @property
     def out_size(self) -> int:
@@ -411,7 +413,6 @@ class _Cell(Module):
         device: Any = None,
     ) -> None:
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound = _bound(hidden_size)
         rows = self.gates * hidden_size
         for name, *shape in (
             ("weight_ih", rows, input_size),
@@ -420,9 +421,12 @@ class _Cell(Module):
             ("bias_hh", rows),
         ):
             made = trained(*shape, when=bias or len(shape) > 1, dtype=dtype, device=device)
-            self.register_parameter(
-                name, None if made is None else init.uniform_(made, -bound, bound)
-            )
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw initial values again: uniform within 1/√hidden_size."""
+        _uniform(self, self.hidden_size)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""

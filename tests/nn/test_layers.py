@@ -10,6 +10,7 @@ import inspect
 import io
 import itertools
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -679,3 +680,47 @@ def test_statistics_that_are_no_longer_tracked_stay(momentum):
     layer.eval()
     centre, scale = (before[n].reshape(3, 1) for n in ("running_mean", "running_var"))
     assert np.allclose(layer(x).detach(), (x - centre) / (scale + layer.eps).sqrt(), atol=1e-6)
+
+
+RESET: dict[str, Any] = {
+    "Linear": lambda m: m.nn.Linear(3, 2),
+    "Bilinear": lambda m: m.nn.Bilinear(3, 2, 2),
+    "Conv2d": lambda m: m.nn.Conv2d(2, 3, 2),
+    "ConvTranspose1d": lambda m: m.nn.ConvTranspose1d(2, 3, 2),
+    "BatchNorm1d": lambda m: m.nn.BatchNorm1d(3),
+    "BatchNorm2d": lambda m: m.nn.BatchNorm2d(3, affine=False),
+    "InstanceNorm1d": lambda m: m.nn.InstanceNorm1d(3, affine=True, track_running_stats=True),
+    "LayerNorm": lambda m: m.nn.LayerNorm(3, bias=False),
+    "GroupNorm": lambda m: m.nn.GroupNorm(1, 3),
+    "RMSNorm": lambda m: m.nn.RMSNorm(3),
+    "PReLU": lambda m: m.nn.PReLU(2, 0.5),
+    "Embedding": lambda m: m.nn.Embedding(4, 2, padding_idx=1),
+    "EmbeddingBag": lambda m: m.nn.EmbeddingBag(4, 2),
+    "RNN": lambda m: m.nn.RNN(2, 3, 2, bidirectional=True),
+    "LSTM": lambda m: m.nn.LSTM(2, 3, proj_size=1),
+    "GRU": lambda m: m.nn.GRU(2, 3, bias=False),
+    "RNNCell": lambda m: m.nn.RNNCell(2, 3),
+    "LSTMCell": lambda m: m.nn.LSTMCell(2, 3),
+    "GRUCell": lambda m: m.nn.GRUCell(2, 3, bias=False),
+}
+
+
+@pytest.mark.parametrize("name", RESET)
+def test_reset_parameters_gives_what_a_new_layer_has(name: str) -> None:
+    """Where a layer had no such method, a loop over `model.modules()` left it as it was."""
+    layer = RESET[name](mg)
+    for tensor in [*layer.parameters(), *layer.buffers()]:
+        tensor.data = mg.full_like(tensor, 7)
+    mg.manual_seed(3)
+    layer.reset_parameters()
+    mg.manual_seed(3)
+    for key, value in RESET[name](mg).state_dict().items():
+        assert layer.state_dict()[key].tolist() == value.tolist(), key
+
+
+def test_layers_can_be_reset_where_pytorchs_can(torch) -> None:
+    for name in dir(torch.nn):
+        theirs, ours = getattr(torch.nn, name), getattr(mg.nn, name, None)
+        if isinstance(theirs, type) and issubclass(theirs, torch.nn.Module) and ours is not None:
+            for method in ("reset_parameters", "reset_running_stats"):
+                assert hasattr(ours, method) or not hasattr(theirs, method), (name, method)

@@ -55,9 +55,13 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None
     ) -> None:
-        self.num_parameters = num_parameters
+        self.num_parameters, self.init = num_parameters, init
         self.weight = trained(num_parameters, dtype=dtype, device=device)
-        self.weight.set_value(init)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Put all slopes to the initial one again."""
+        self.weight.set_value(self.init)
 
     def forward(self, x: Any) -> Tensor:
         return F.prelu(x, self.weight)

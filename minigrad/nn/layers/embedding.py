@@ -35,11 +35,15 @@ class _Table(Module):
             self.padding_idx %= shape[0]
         if rows is None:
             self.weight = trained(*shape, dtype=dtype, device=device)
-            init.normal_(self.weight)
-            if self.padding_idx is not None:
-                init.zeros_(self.weight.detach()[self.padding_idx])
-            return
-        self.weight = Parameter(as_tensor(rows), requires_grad=not freeze)
+            self.reset_parameters()
+        else:
+            self.weight = Parameter(as_tensor(rows), requires_grad=not freeze)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values again: normal with variance 1, and zeros for padding_idx."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight.detach()[self.padding_idx])
 
     @classmethod
     def _sizes(cls, embeddings: Any) -> tuple[int, int]:

@@ -91,7 +91,11 @@ class Bilinear(Module):
         self.register_parameter(
             "bias", trained(out_features, when=bias, dtype=dtype, device=device)
         )
-        init.uniform_by_fan_in(self.weight, self.bias, in1_features)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw initial values again: uniform within 1/√in1_features."""
+        init.uniform_by_fan_in(self.weight, self.bias, self.weight.shape[1])
 
     def forward(self, input1: Any, input2: Any) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)

@@ -21,14 +21,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _affine(layer: Module, shape: Any, weight: bool, bias: bool, **where: Any) -> None:
-    """Give a layer a weight (ones) and a bias (zeros), or None where it has none."""
-    ones = trained(*shape, when=weight, **where)
-    layer.register_parameter("weight", init.ones_(ones) if weight else None)
-    layer.register_parameter("bias", trained(*shape, when=weight and bias, **where))
+class _Affine(Module):
+    """A layer with a weight of ones at first and a bias of zeros, or None where it has none."""
+
+    def _take(self, shape: Any, weight: bool, bias: bool, **where: Any) -> None:
+        ones = trained(*shape, when=weight, **where)
+        self.register_parameter("weight", init.ones_(ones) if weight else None)
+        self.register_parameter("bias", trained(*shape, when=weight and bias, **where))
+
+    def reset_parameters(self) -> None:
+        """Put the weight to ones and the bias to zeros again."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
 
-class _BatchNorm(Module):
+class _BatchNorm(_Affine):
     dims: tuple[int, ...] = (2, 3)
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -48,7 +57,7 @@ class _BatchNorm(Module):
     ) -> None:
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        _affine(self, (num_features,), affine, bias, dtype=dtype, device=device)
+        self._take((num_features,), affine, bias, dtype=dtype, device=device)
         kept = {
             "running_mean": functions.zeros(num_features, dtype=dtype, device=device),
             "running_var": functions.ones(num_features, dtype=dtype, device=device),
@@ -56,6 +65,19 @@ class _BatchNorm(Module):
         }
         for name, start in kept.items():
             self.register_buffer(name, start if track_running_stats else None)
+
+    def reset_running_stats(self) -> None:
+        """Forget all batches: means of 0, variances of 1, a count of 0."""
+        if self.running_mean is not None and self.running_var is not None:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+        if self.num_batches_tracked is not None:
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self) -> None:
+        """Forget all batches, and put the weight to ones and the bias to zeros again."""
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def forward(self, x: Any) -> Tensor:
         return self.normalized(x, self.training)
@@ -204,6 +226,11 @@ class RMSNorm(Module):
         ones = trained(*self.normalized_shape, dtype=dtype, device=device)
         self.register_parameter("weight", init.ones_(ones) if elementwise_affine else None)
 
+    def reset_parameters(self) -> None:
+        """Put the weight to ones again."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
     def forward(self, x: Any) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
@@ -213,7 +240,7 @@ class RMSNorm(Module):
         )
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at
     first) and a bias (zeros) for each element.
     """
@@ -230,7 +257,7 @@ class LayerNorm(Module):
     ) -> None:
         self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
-        _affine(self, self.normalized_shape, elementwise_affine, bias, dtype=dtype, device=device)
+        self._take(self.normalized_shape, elementwise_affine, bias, dtype=dtype, device=device)
 
     def forward(self, x: Any) -> Tensor:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -240,7 +267,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, {end}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalisation over groups of channels, with a weight and a bias for each channel."""
 
     def __init__(
@@ -259,7 +286,7 @@ class GroupNorm(Module):
                 f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}."
             )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        _affine(self, (num_channels,), affine, bias, dtype=dtype, device=device)
+        self._take((num_channels,), affine, bias, dtype=dtype, device=device)
 
     def forward(self, x: Any) -> Tensor:
         x = as_tensor(x)
