@@ -106,7 +106,9 @@ def record(
                 raise
             recorder.fail(error)
             return recorder
-        out = _result(returned)  # another kind of result is the caller's mistake, not a step of f
+        recorder.result = out = _result(
+            returned
+        )  # another kind of result is the caller's mistake, not a step of f
         recorder.output(out)
         if mode in ("reverse", "both"):
             _reverse(recorder, out, mode, cotangent)

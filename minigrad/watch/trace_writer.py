@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,6 +59,7 @@ class TraceWriter:
         # values without history: id -> name, and the memory's version then
         self._by_tensor: dict[int, tuple[str, int]] = {}
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
+        self.result: Any = None  # what the function returned, whose history is held until the end
         self._most = most
         self.error: dict[str, Any] | None = None  # what the function raised
         self._counts = {"v": 0, "c": 0, "p": 0}
@@ -266,11 +268,19 @@ class TraceWriter:
                 node["dangling"] = True
 
     def _title(self) -> str:
-        """The function and the point, in signs alone: a title is shown in every language."""
+        """The function and the point, in signs alone: a title is shown in every language. Of
+        arrays that are not small vectors it says the shape."""
         given = {
             s["node"]: s["writes"][0][2]
             for s in self.steps[: 2 * len(self.inputs)]
             if s["phase"] == "primal"
         }
-        at = ", ".join(f"{i} = {number(given[i])}" for i in self.inputs)
+        at = ", ".join(f"{i}{_point(given[i])}" for i in self.inputs)
         return f"{self.map.name}({', '.join(self.inputs)}), {at}" if self.inputs else self.map.name
+
+
+def _point(value: Any) -> str:
+    """What a title says of an argument: its value, or of an array its shape."""
+    shape = value.get("shape", []) if isinstance(value, dict) else []
+    small = len(shape) <= 1 and math.prod(shape) <= 4
+    return f" = {number(value)}" if small else f": {tuple(shape)}"

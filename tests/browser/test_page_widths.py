@@ -4,6 +4,7 @@ in the table's place.
 
 import itertools
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -143,3 +144,31 @@ def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
     viewer.get_by_label("View").click()
     viewer.get_by_role("checkbox", name="Predict").check()
     assert values() == [], "the answers to a question are not shown"
+
+
+def two_layers(x, W1, b1, W2, b2):
+    return ((mg.tanh(x @ W1 + b1) @ W2 + b2) ** 2).mean()
+
+
+def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_node(show):
+    """Its arguments are arrays, whose shapes the title says; the first column is lower than the
+    others, and a phone shows no other."""
+    sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
+    trace = trace_function(two_layers, *(np.full(shape, 0.25) for shape in sizes))
+    assert trace["title"] == (
+        "two_layers(x, W1, b1, W2, b2), x: (4, 2), W1: (2, 3), b1 = [0.25, 0.25, 0.25],"
+        " W2: (3, 1), b2 = [0.25]"
+    )
+    for width in (1280, 390):
+        viewer = show(trace, width)
+        title = viewer.locator(".mg-title")
+        assert title.bounding_box()["height"] < 30
+    above = viewer.evaluate(
+        """(root) => {
+            const top = (selector) => root.querySelector(selector).getBoundingClientRect().top;
+            return top(".mg-graph [data-node='x'] .mg-card") - top(".mg-graph");
+        }"""
+    )
+    assert 0 <= above < 60, f"{above} pixels of white"
+    title.click()
+    assert title.inner_text() == trace["title"]

@@ -428,7 +428,14 @@ export function drawGraph(
   function follow(id, smooth) {
     const behavior = motion(smooth),
       box = place.nodes?.[standsFor.get(id) ?? id];
-    if (!box) return scroll.scrollTo({ left: 0, top: 0, behavior });
+    if (!box) {
+      // before the first step: the left end, at the top of what stands there
+      const seen = Object.values(place.nodes).filter(
+          (b) => (b.x - b.w / 2) * zoom < scroll.clientWidth,
+        ),
+        top = Math.min(...seen.map((b) => b.y - b.h / 2)) * zoom - 12;
+      return scroll.scrollTo({ left: 0, top, behavior });
+    }
     const reach = { x: (box.w / 2) * zoom + 40, y: (box.h / 2) * zoom + 12 },
       at = { x: box.x * zoom, y: box.y * zoom };
     const seenX =
