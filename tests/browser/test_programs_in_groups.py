@@ -208,3 +208,27 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(
     assert red == ("rgb(179, 38, 30)" if scheme == "light" else "rgb(255, 157, 148)")
     axe(visit.page, "section.mg-root")
     assert "failed" in viz.to_svg(found.trace)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (2, 3)], ids=str)
+def test_the_numbers_of_an_array_stay_inside_the_box_of_a_group(show, shape):
+    """Of whatever shape, also of one that other boxes write out in full."""
+    mg.manual_seed(0)
+    layer = mg.nn.Sequential(mg.nn.Linear(shape[-1], 3), mg.nn.Tanh(), mg.nn.Linear(3, shape[-1]))
+    trace = trace_function(
+        lambda x: layer(x).square().sum(), mg.ones(*shape) * 0.123456, mode="reverse"
+    )
+    viewer = show(trace)
+    viewer.get_by_role("button", name="Close all").click()
+    to(viewer, len(trace["steps"]))
+    viewer.get_by_role("button", name="Close all").click()
+    over = viewer.locator(".mg-group").evaluate_all(
+        """all => all.flatMap((group) => {
+            const card = group.querySelector("rect.mg-card:not(.mg-pile)").getBoundingClientRect();
+            return [...group.querySelectorAll(".mg-value")].filter((text) => {
+                const box = text.getBoundingClientRect();
+                return box.width && (box.left < card.left || box.right > card.right);
+            }).map((text) => text.textContent);
+        })"""
+    )
+    assert viewer.locator(".mg-group .mg-value").count() and over == []

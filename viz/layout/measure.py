@@ -84,7 +84,9 @@ def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
     )
     if fits:
         return grid(value)
-    ranged = kind_of(shape) == "heat" and isinstance(value, dict) and "min" in value
+    # the box of a group has no shape, and no room for elements
+    ranged = kind_of(shape) == "heat" or not shape
+    ranged = ranged and isinstance(value, dict) and "min" in value
     return [f"{short(value['min'])} … {short(value['max'])}" if ranged else brief(value)]
 
 

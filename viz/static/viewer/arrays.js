@@ -43,8 +43,10 @@ export function linesOf(value, shape) {
     typeof value === "object" &&
     String(value?.shape) === String(shape);
   if (fits) return grid(value);
+  // the box of a group has no shape, and no room for elements
+  const ranged = kindOf(shape ?? []) === "heat" || !shape?.length;
   return [
-    kindOf(shape ?? []) === "heat" && value?.sample && "min" in value
+    ranged && value?.sample && "min" in value
       ? `${short(value.min)} … ${short(value.max)}`
       : brief(value),
   ];
