@@ -24,6 +24,11 @@ stepper"""
 from minigrad.watch import trace_function
 viz.compare(trace_function(f, 2.0, 5.0), trace_function(f, 2.0, 6.0))"""
     ),
+    "element": (
+        """
+viz.show(lambda x, w: mg.nn.functional.conv2d(x, w).sum(), mg.ones(1, 1, 3, 3),
+    mg.ones(2, 1, 2, 2), mode="reverse", step=3, views=["element"])"""
+    ),
     "sliders": "viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))",
     "training": (
         """
@@ -105,7 +110,21 @@ def test_no_key_of_a_viewer_reaches_the_notebook(lab, visit, app):
     (viewer,) = roots(lab, page, "stepper").all()
     keys_act_in_the_viewer_while_another_cell_is_the_active_one(page, viewer)
     a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(page, viewer)
+    (element,) = roots(lab, page, "element").all()
+    what_is_drawn_again_keeps_the_focus(page, element)
     letters_on_every_control_leave_the_notebook_as_it_is(lab, page)
+
+
+def what_is_drawn_again_keeps_the_focus(page, viewer):
+    before = page.evaluate(STATE)
+    viewer.locator(".mg-thumb").last.focus()
+    for key in ("Enter", "b", "d", "d"):
+        page.keyboard.press(key)
+    viewer.locator(".mg-board").focus()
+    for key in ("ArrowRight", "b", "ArrowDown", "d", "d", "Home", "x", "m"):
+        page.keyboard.press(key)
+    assert viewer.locator(".mg-counter").inner_text().startswith("0 /")
+    assert page.evaluate(STATE) == before
 
 
 def keys_act_in_the_viewer_while_another_cell_is_the_active_one(page, viewer):
@@ -134,7 +153,7 @@ def a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(page, viewer):
 
 def letters_on_every_control_leave_the_notebook_as_it_is(lab, page):
     before, groups = page.evaluate(STATE), itertools.cycle(KEYS)
-    for name in ("stepper", "pair", "sliders", "training"):
+    for name in ("stepper", "pair", "element", "sliders", "training"):
         for part in roots(lab, page, name).all():
             count, i = 1, 0
             while i < count:
