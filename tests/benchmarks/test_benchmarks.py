@@ -284,14 +284,22 @@ def test_the_workload_of_a_series_has_the_size_that_it_claims():
             np.testing.assert_array_equal(a, b)
 
 
+def test_memory_is_measured_at_the_sizes_that_are_workloads_of_their_own(monkeypatch):
+    monkeypatch.setattr(peak_memory, "measure", lambda workload, peer: 7)
+    monkeypatch.setattr(harness, "measure", lambda work, repeat, peak, **_: peak(work, "torch"))
+    chain = growth.load()["chain"]
+    peaks = [growth.measure(chain, size, repeat=2, threads=1).result for size in chain.sizes]
+    assert peaks == [None, 7, 7, 7]
+
+
 @pytest.mark.whole
 def test_growth_is_measured_by_a_command(tmp_path):
-    chosen = ["chain", "--up-to", "10000", "--repeat", "2"]
+    chosen = ["network", "--up-to", "1000", "--repeat", "2"]
     done = run_module("benchmarks.growth", *chosen, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     kept = json.loads((tmp_path / "growth-threads1.json").read_text())
-    points = kept["series"]["chain"]["points"]
-    assert [point["size"] for point in points] == [1_000, 10_000]
+    points = kept["series"]["network"]["points"]
+    assert [point["size"] for point in points] == [100, 1_000]
     for point in points:
         assert len(point["engines"]["minigrad compiled"]["every_run_seconds"]) == 2
     assert (tmp_path / "growth-threads1.md").read_text().splitlines()[-1] in done.stdout
@@ -613,13 +621,13 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.whole
 def test_the_command_measures_and_keeps_the_figures(tmp_path):
-    done = run("network_2_25", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
+    done = run("small_add", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    kept = json.loads((tmp_path / "network_2_25-threads2.json").read_text())
+    kept = json.loads((tmp_path / "small_add-threads2.json").read_text())
     assert kept["threads"] == 2
-    assert kept["command"].startswith("python -m benchmarks network_2_25 --repeat 2")
+    assert kept["command"].startswith("python -m benchmarks small_add --repeat 2")
     assert len(kept["peers"]["minigrad"]["every_run_seconds"]) == 2
-    assert "network_2_25" in done.stdout
+    assert "small_add" in done.stdout
 
 
 def test_the_command_names_what_it_does_not_know():

@@ -18,12 +18,13 @@ PARTS = [
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("part", PARTS)
-def test_the_tests_of_the_engine_pass_without_the_fast_paths(part):
-    """In a process of its own: the fast paths are off from the import on, as a reader has them."""
+def test_the_tests_of_the_engine_pass_without_the_fast_paths():
+    """In a process of its own: the fast paths are off from the import on, as a reader has them. In
+    one, since each would import PyTorch and collect the tests by itself.
+    """
     ours = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", part],
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *PARTS],
         cwd=ROOT,
         env={**ours, "MINIGRAD_FAST": "0"},
         capture_output=True,
