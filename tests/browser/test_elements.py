@@ -134,10 +134,14 @@ def test_a_row_and_a_column_meet_in_the_element_that_is_pointed_at(show, visit, 
     A, B = numbers(3, 4), numbers(4, 2)
     said = viewer.locator(".mg-element .mg-meet").inner_text()
     assert said.startswith("v1[2, 1] = ") and said.endswith(f" = {short(A[2] @ B[:, 1])}")
+    assert viewer.locator(".mg-solid .mg-met").count() == 4 + 4 + 1
+    assert viewer.locator(".mg-solid circle").count() == 4, "a product for each layer"
     # the right factor stands above the result, the left one beside it
     box = lambda node: viewer.locator(f".mg-element figure[data-node='{node}']").bounding_box()
     a, b, v = box("A"), box("B"), box("v1")
     assert b["y"] + b["height"] <= v["y"] + 1 and a["x"] + a["width"] <= v["x"] + 1
+    viewer.locator(".mg-solid path[data-at='0,0']").hover()
+    assert viewer.locator(".mg-element .mg-meet").inner_text().startswith("v1[0, 0] = ")
     axe(visit.page, "html")
     visit.assert_clean()
 
@@ -148,8 +152,13 @@ def test_backward_the_same_arrays_meet_in_the_two_gradients(show):
     to(viewer, step_at(trace, "adjoint", "A"))
     viewer.locator("figure[data-node='A'] td[data-at='1,2']").hover()
     assert lit(viewer, "v1", "g") == ["1,0", "1,1"] and lit(viewer, "B", "v") == ["2,0", "2,1"]
+    solid = viewer.locator(".mg-solid")
+    places = "all => all.map((e) => e.dataset.at).filter(Boolean)"
+    assert solid.locator("path").evaluate_all(places) and solid.locator("circle").count() == 2
     to(viewer, step_at(trace, "adjoint", "B"))
+    assert solid.locator("circle").count() == 3, "another side of the same solid"
     viewer.locator("figure[data-node='B'] td[data-at='3,0']").hover()
+    assert solid.locator(".mg-met").count() == 3 + 3 + 1
     assert sorted(lit(viewer, "A", "v")) == ["0,3", "1,3", "2,3"]
     assert lit(viewer, "v1", "g") == ["0,0", "1,0", "2,0"]
 
@@ -184,6 +193,7 @@ def test_a_window_its_kernel_and_what_flows_back(show, visit, axe):
     viewer.locator(".mg-thumb").nth(4).press("Enter")  # sample 1, output 1
     assert viewer.evaluate("root => document.activeElement.title") == "[1, 1]"
     viewer.locator("figure[data-node='v1'] td[data-at='1,1,0,0']").hover()
+    assert viewer.locator(".mg-solid").count() == 0
     window = lit(viewer, "x", "v")
     assert window == [f"1,{c},{i},{j}" for c in (0, 1) for i in (0, 1) for j in (0, 1)]
     assert len(lit(viewer, "w", "v")) == 8

@@ -18,6 +18,7 @@ import {
   thumb,
 } from "./maps.js";
 import { arraysOf, meetAt, meetingOf } from "./meeting.js";
+import { drawSolid, variablesOf } from "./solid.js";
 
 const MEETING_WORDS = {
   point: {
@@ -71,9 +72,8 @@ function falk(meeting, arrays) {
     used = [-1, 0, 1];
   if (meeting.sums.length > 1 || terms.operands.length < 2 || terms.combine !== "sum") return null;
   const variables = (number) => {
-    const index = indices.get(number);
-    const simple = index.length === 2 && index.every(([o, ...vs]) => !o && vs.length === 1);
-    return simple ? index.map(([, [v]]) => v) : null;
+    const found = variablesOf(indices.get(number));
+    return found?.length === 2 ? found : null;
   };
   const known = new Map(used.map((number) => [number, variables(number)]));
   if ([...known.values()].includes(null) || meeting.target > 1) return null;
@@ -95,6 +95,7 @@ function falk(meeting, arrays) {
   };
 }
 
+const pointedAt = (event) => event.target.closest?.("[data-at]")?.dataset.at.split(",").map(Number);
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 export const elementView = {
@@ -153,8 +154,7 @@ export const elementView = {
       const cells = sliceOf(array, leadingOf(place)),
         scale = scaleOf(array.elements),
         name = `${symbolText(node, column)}[${place.join(", ")}]`;
-      const pointed = (event) =>
-        choose(node, event.target.closest?.("td")?.dataset.at.split(",").map(Number));
+      const pointed = (event) => choose(node, pointedAt(event));
       function pressed(event) {
         const moved = ARROWS[event.key];
         if (!moved || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -328,8 +328,33 @@ export const elementView = {
       const tables = sums.map((sum) => worked(sum, arrays));
       box.replaceChildren(
         together(meeting, arrays, sums, written),
+        ...[solid(meeting, arrays, sums, place)].filter(Boolean),
         h("div", { class: "mg-sumrows" }, tables, said, note),
       );
+    }
+    // A product of matrices as a solid, of whose written face an element can be chosen.
+    function solid(meeting, arrays, sums, place) {
+      const { terms } = meeting.node,
+        { target } = meeting,
+        [sum] = sums,
+        [{ result, read }] = meeting.sums;
+      if (sums.length > 1 || terms.combine !== "sum" || terms.added?.includes(target)) return null;
+      const indices = [[-1, terms.result], ...terms.operands.map((one, i) => [i, one])],
+        factors = indices.filter(([number]) => !terms.added?.includes(number));
+      const columnIn = (number) =>
+        number === target ? meeting.column : number < 0 ? result : read[number];
+      const parts = factors.map(([number, index]) => {
+        const { node, [columnIn(number)]: array } = arrays.get(number);
+        return { number, node, array, index, column: columnIn(number) };
+      });
+      const lit = new Map(parts.map(({ number }) => [number, new Set()]));
+      lit.get(target).add(String(place));
+      for (const { factors: met } of sum.products)
+        for (const f of met) lit.get(f.number).add(String(f.at));
+      const picture = drawSolid(terms.sizes, parts, target, place, lit);
+      const pointed = (event) => choose(arrays.get(target).node, pointedAt(event));
+      for (const kind of ["pointerover", "click"]) picture?.addEventListener(kind, pointed);
+      return picture;
     }
     // All arrays of a meeting: of a product of matrices so that row and column meet in the element.
     function together(meeting, arrays, sums, written) {

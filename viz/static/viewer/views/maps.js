@@ -15,7 +15,7 @@ export const symbolText = (node, column) =>
   plain(symbolRuns({ ...labelOf(node), accent: ACCENTS[column] }));
 
 // The level of a colour, as in heat maps.
-const levelOf = (value, scale) =>
+export const levelOf = (value, scale) =>
   Number.isNaN(value)
     ? "n"
     : 8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, value / scale)) : 0) + 0.5);
