@@ -555,11 +555,13 @@ def linear_right(graph: Graph) -> Values:
     """The adjoints of a tape's nodes by forward mode, one pass a node: exact, for rows of the
     operation "linear" only.
     """
-    order, found = names(graph), {}
-    for moved in order:
-        dot = dict.fromkeys(order, 0.0) | {moved: 1.0}
-        for name, _, operands, constants in graph["rows"]:
-            if name != moved:
-                dot[name] = math.fsum(c * dot[o] for o, c in zip(operands, constants, strict=True))
-        found[moved] = dot[output(graph)]
+    rows, found = graph["rows"], {}
+    places = {row[0]: i for i, row in enumerate(rows, 1)}
+    for moved in names(graph):
+        dot = {moved: 1.0}  # what comes before it stands still
+        for name, _, operands, constants in rows[places.get(moved, 0) :]:
+            dot[name] = math.fsum(
+                c * dot.get(o, 0.0) for o, c in zip(operands, constants, strict=True)
+            )
+        found[moved] = dot.get(output(graph), 0.0)
     return found

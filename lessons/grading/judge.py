@@ -162,7 +162,11 @@ def weigh(
     items = [
         item_of(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)
     ]
-    ranked = [items[i] for i in sorted(range(len(items)), key=lambda i: _rank(cases[i], items[i]))]
+    wrong = sorted(
+        (i for i, item in enumerate(items) if not item.right),
+        key=lambda i: _rank(cases[i], items[i]),
+    )
+    ranked = [items[i] for i in wrong] + [item for item in items if item.right]
     groups = [
         _group(name, worth, [i for i in ranked if i.group == name])
         for name, worth in exercise.points.items()
@@ -179,10 +183,10 @@ def weigh(
         result.misconception = {"name": found[0].name, "say": found[0].sentence + found[1]}
     nothing_to_show = (*UNWRITTEN, "forbidden")
     failing = [
-        i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden
+        i
+        for i in wrong
+        if items[i].group not in exercise.hidden and items[i].kind not in nothing_to_show
     ]
-    failing = [i for i in failing if items[i].kind not in nothing_to_show]
-    failing.sort(key=lambda i: _rank(cases[i], items[i]))
     if failing:
         _place(exercise, cases[failing[0]], returned[failing[0]], items[failing[0]], result)
     return result

@@ -31,6 +31,7 @@ from minigrad.lessons.grading.kinds import (
     Trains,
     Unbroadcast,
     Vjp,
+    rules_on_numbers,
 )
 from minigrad.lessons.grading.kinds.cost import adjoints
 from minigrad.lessons.grading.kinds.graph_work import gradient_rows, new_rows_problem
@@ -684,3 +685,22 @@ def test_a_lessons_examples_are_drawn_and_not_stored():
     assert isinstance(Example("f", f).trace(), dict)
     one, two = Vjp("f", mg.sin).cases(1), Vjp("f", mg.sin).cases(2)
     assert not np.array_equal(one[0].args["x"], two[0].args["x"])
+
+
+def test_the_engine_is_asked_once_for_each_rule_on_numbers(monkeypatch):
+    """Judging takes half of the grader's time for a submission: it must not grow with the cases."""
+    asked = []
+    for name in ("pushed", "pulled"):
+        by_engine = getattr(rules_on_numbers, name)
+        monkeypatch.setattr(
+            rules_on_numbers, name, lambda *args, f=by_engine: asked.append(f) or f(*args)
+        )
+    mul = EXERCISES["mul"]
+    cases = mul.cases(np.random.default_rng(3))
+    rules = {
+        "tangent_mul": lambda a, b, da, db: da * b + a * db,
+        "adjoint_mul": lambda a, b, g: (g * b, g * a),
+    }
+    returned = [Returned(rules[case.call](*case.args.values())) for case in cases]
+    assert judge(mul, cases, returned).full and len(cases) > 20
+    assert len(asked) == 2

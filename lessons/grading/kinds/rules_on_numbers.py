@@ -19,7 +19,7 @@ from minigrad.trace.text import number
 
 from ..calls import Caller, StudentProblem, need_function
 from ..comparison import same
-from ..exercise import DERIVATIVES, Case, Exercise, Misconception, Returned
+from ..exercise import DERIVATIVES, Accept, Case, Exercise, Misconception, Returned
 from ..feedback import Feedback, Line
 from ..judge import Judgement, weigh
 from ..numeric import all_close, close, partials, tidy
@@ -88,7 +88,7 @@ class _Asked:
             notebook=self.check,
             misconceptions=tuple(self.misconceptions()),
         )
-        self.exercise.accept(self.accept)
+        self.exercise.accept_all(self.judge_of)
 
     # ---------------------------------------------------------------------------------------- cases
 
@@ -135,16 +135,24 @@ class _Asked:
 
     # ------------------------------------------------------------------------------------- verdicts
 
-    def accept(self, case: Case, got: Any) -> str:
-        """The verdict of the trusted side, by the engine."""
-        x, moved = self.split(case)
-        arrays = [np.float64(v) for v in x]
-        if case.call == self.tangent:
-            right: Any = float(pushed(self.op, arrays, [np.float64(t) for t in moved]))
-        else:
-            right = [float(part) for part in pulled(self.op, arrays, np.float64(moved[0]))]
-            right = right[0] if len(right) == 1 else right
-        return same(right, self.alone(got), name=f"what `{case.call}` returned")
+    def judge_of(self, cases: Sequence[Case]) -> Accept:
+        """The verdict of the trusted side. The engine is asked once for each of the two rules."""
+        right: dict[Case, Any] = {}
+        for call in (self.tangent, self.adjoint):
+            if mine := [case for case in cases if case.call == call]:
+                right |= zip(mine, self.by_engine(call, mine), strict=True)
+        return lambda case, got: same(
+            right[case], self.alone(got), name=f"what `{case.call}` returned"
+        )
+
+    def by_engine(self, call: str, cases: Sequence[Case]) -> list[Any]:
+        """What is right in the calls of one rule."""
+        columns = np.array([tuple(case.args.values()) for case in cases], dtype=np.float64).T
+        x, moved = columns[: len(self.letters)], columns[len(self.letters) :]
+        if call == self.tangent:
+            return list(pushed(self.op, x, moved).tolist())
+        parts = [part.tolist() for part in pulled(self.op, x, moved[0])]
+        return parts[0] if len(parts) == 1 else list(map(list, zip(*parts, strict=True)))
 
     def verify(self, case: Case, got: Any) -> bool:
         """The verdict of the notebook, by central differences."""
