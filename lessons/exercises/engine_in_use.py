@@ -542,8 +542,22 @@ def _is_judged(case: Case, got: Any) -> str:
         return "`agrees` should return True or False."
     if got == _truth(case):
         return ""
-    what = "wrong gradient is said to be right" if got else "right gradient is said to be wrong"
-    return f"a {what}, for {_told_judged(case)}."
+    if not got:
+        return f"a right gradient is said to be wrong, for {_told_judged(case)}."
+    return f"a wrong gradient is said to be right, for {_told_judged(case)}: {_flaw(case)}."
+
+
+def _flaw(case: Case) -> str:
+    """What is wrong with the gradient of a case."""
+    x, found = case.args["x"], case.args["found"]
+    if found.shape != x.shape:
+        return f"its shape is {found.shape}, that of x is {x.shape}"
+    if not np.isfinite(found).all():
+        return "it holds NaN or infinity"
+    right = np.asarray(by_engine({"inputs": {"x1": x}, "rows": case.args["rows"]})["x1"])
+    worst = np.unravel_index(np.argmax(np.abs(found - right)), right.shape)
+    place = ", ".join(map(str, worst))
+    return f"element [{place}] is {found[worst]:.4g}, where {right[worst]:.4g} is right"
 
 
 def _told_judged(case: Case) -> str:

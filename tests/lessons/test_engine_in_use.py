@@ -1,5 +1,7 @@
 """The exercises of lessons 12 to 14 in which the student's own engine is put to use."""
 
+import re
+
 import numpy as np
 import pytest
 from minigrad.lessons.exercises import own_engine
@@ -53,3 +55,22 @@ def test_the_test_for_engines_meets_many_broken_engines():
         wrong = [not accept(case, False) for case in cases if case.group == group]
         assert right == [not word for word in wrong] and any(right)
         assert sum(right) < len(right) / one_right_in
+
+
+def test_of_a_wrong_gradient_that_passes_the_check_says_what_is_wrong_with_it():
+    assert re.search(
+        r"element \[[\d, ]+\] is \S+, where \S+ is right\.",
+        str(check("agrees", lambda f, x, found: bool(np.isfinite(found).all()))),
+    )
+
+    def whatever_the_shape(f, x, found):
+        slopes = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(x.size).reshape(-1, *x.shape)]
+        wanted = np.reshape(slopes, x.shape)
+        shape = np.broadcast_shapes(np.shape(found), x.shape)
+        return shape == x.shape and bool(
+            np.allclose(found, wanted, rtol=1e-4, atol=1e-4 * np.max(np.abs(wanted)))
+        )
+
+    assert re.search(
+        r"its shape is \(1?,?\), that of x is \(3,\)\.", str(check("agrees", whatever_the_shape))
+    )
