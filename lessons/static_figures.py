@@ -520,8 +520,8 @@ def valley(p: Picture) -> None:
     for path, style in ((slow, "adjoint"), (fast, "tangent")):
         points = [(float(a), max(float(b), -1.2)) for a, b in (x.tolist() for x in path)]
         _curve(p, points, frame, style)
-    p.say(66, 100, "200 steps by the gradient alone", "left adjoint", 11)
-    p.say(330, 150, "7 steps by the Hessian too", "left tangent", 11)
+    p.say(66, 205, "200 steps of gradient descent", "left adjoint", 11)
+    p.say(442, 205, "7 steps of Newton's method", "left tangent", 11)
     p.dot(60 + 520 * (2.8 / 3.6), 210 - 195 * (2.2 / 4.6), 5, "value")
     p.say(474, 122, "the lowest point", "left bold", 11)
 
