@@ -437,9 +437,10 @@ def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
         print(f"{missing} Do that, and come back.")
     except Exception as error:
         said = describe(error, run)
+        nothing = "one of your functions returned nothing (None). " * ("'NoneType'" in said)
         print(
-            f"Not yet: {said}{'' if said.endswith('.') else '.'} Are your functions written, and"
-            " their checks passed?"
+            f"Not yet: {nothing}{said}{'' if said.endswith('.') else '.'} Are your functions"
+            " written, and their checks passed?"
         )
     for number in _open_figures():
         if number not in before:

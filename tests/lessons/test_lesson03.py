@@ -38,7 +38,7 @@ def test_the_second_derivative_says_what_is_missing(scope, capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(scope, "exp", lambda a: None)
         scope["attempt"](scope["second_derivative"])
-    assert "Not yet" in capsys.readouterr().out
+    assert "Not yet: one of your functions returned nothing" in capsys.readouterr().out
 
 
 def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
