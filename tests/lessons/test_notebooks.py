@@ -44,6 +44,10 @@ class TestFile:
             if not re.fullmatch(r"[a-z][a-z0-9_-]{2,}", i) or re.fullmatch(r"[0-9a-f]{8}", i)
         ] == []
 
+    def test_a_line_of_code_has_at_most_100_columns_which_a_laptop_shows(self, path):
+        lines = [(c["id"], line) for c in cells(path) for line in "".join(c["source"]).split("\n")]
+        assert [(cell, line) for cell, line in lines if len(line) > 100] == []
+
     def test_metadata_is_nbgraders(self, path):
         graded = [
             c["metadata"]["nbgrader"] | {"cell": c}
