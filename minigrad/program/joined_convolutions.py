@@ -144,8 +144,9 @@ class _Joining:
         if instruction.primitive is not slice_:
             return None
         index = instruction.params["index"]
-        first = len(index) == 2 and index[0] == slice(None) and isinstance(index[1], slice)
-        return index[1] if first and index[1].step in (None, 1) else None
+        if type(index) is not tuple or len(index) != 2 or any(type(i) is not slice for i in index):
+            return None
+        return index[1] if index[0] == slice(None) and index[1].step in (None, 1) else None
 
     def _parts(self, value: int) -> list[tuple[slice, int]]:
         """The slices of a value, if they are all its channels, in their order; else none."""

@@ -747,6 +747,8 @@ def test_which_convolutions_stay_apart(in_python: None) -> None:
     assert count(lambda g, v, w: t(g[:, :2], v) - t(g[:, 2:], w), g, v, w) == 2
     sums = lambda g: ((h := g * 2)[:, :1].sum((0, 2, 3)), h[:, 1:].sum((0, 2, 3)))
     agree(trace(sums, g), g)
+    for index in (slice(1, None), 1, (1, slice(2)), (Ellipsis, slice(2)), (slice(None), 1), None):
+        agree(trace(lambda g, index=index: (g * 2)[index].sum(0) * 2 + 1, g), g)
 
 
 def test_equal_reductions_are_one(in_python: None) -> None:
