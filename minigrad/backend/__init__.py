@@ -62,6 +62,7 @@ from .layout import (
     is_expanded,
     is_writable,
     overlaps_itself,
+    owner_of,
     owns_fresh_memory,
     shares_memory,
     sliding_windows,

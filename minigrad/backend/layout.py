@@ -30,6 +30,17 @@ def shares_memory(array: Array, source: Array) -> bool:
     )
 
 
+def owner_of(array: Any) -> Any:
+    """The array that owns the memory of `array`."""
+    while True:
+        base = getattr(array, "base", None)
+        if not isinstance(base, np.ndarray | type(array)):
+            base = getattr(base, "base", None)  # behind the object that `as_strided` puts between
+            if not isinstance(base, np.ndarray | type(array)):
+                return array
+        array = base
+
+
 def broadcasts(shape: Shape, target: Shape) -> bool:
     """Whether an array of a shape can be broadcast to `target`."""
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
@@ -197,9 +208,7 @@ def storage_of(array: Array) -> tuple[Array, Array, tuple[int, Shape, Shape, DTy
     The array is copied, and the copy is the owner, where the owner is not dense (an array from
     another program).
     """
-    root = array
-    while isinstance(root.base, np.ndarray):
-        root = root.base
+    root = owner_of(array)
     span = np.lib.array_utils.byte_bounds
     first, end = span(root)
     start, stop = span(array)

@@ -15,7 +15,7 @@ from bisect import bisect, insort
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from ..backend import PYTHON_SCALARS, Array, NumpyArray, is_immutable, numpy
+from ..backend import PYTHON_SCALARS, Array, NumpyArray, is_immutable, numpy, owner_of
 
 if TYPE_CHECKING:
     from .program import Program
@@ -70,13 +70,6 @@ class Facts:
     def done(self) -> None:
         """The run is over: hold no arrays."""
         self._owners = []
-
-
-def owner_of(array: Array) -> Any:
-    """The array that owns the memory of `array`."""
-    while getattr(array, "base", None) is not None and hasattr(array.base, "dtype"):
-        array = array.base
-    return array
 
 
 def overlap_key(array: Array) -> int:

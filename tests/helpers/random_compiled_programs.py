@@ -32,7 +32,8 @@ EXPRESSIONS = (
     "{b} * (2 if type({a}.array) is np.ndarray else 3)",
     "({a}.detach().half() * 3e-7).float() * {b}",
     "({a}.detach().to(mg.bfloat16) * {b}.detach().sum() / 0.3).float() + {b}",
-    "mg.sign({a}) * ({a} / 0.0).clamp(-1, 1)",
+    "mg.sign({a}) * ({a} / 0.0).clamp(-1, 1)", "{a}.unfold(0, 2, 2).reshape(4)",
+    "{a}.unfold(0, 2, 1).sum(1).repeat(2)[:4] + {b}",
 )  # fmt: skip
 IN_PLACE = (
     "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)",

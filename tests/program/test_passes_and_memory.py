@@ -297,6 +297,40 @@ def test_layouts_have_plans_of_their_own() -> None:
     assert len(program.replayer.lowered) == 3
 
 
+@pytest.mark.parametrize("windows", [(0, 3, 1), (0, 3, 2), (1, 2, 1), (-1, 4, 3)])
+def test_memory_under_windows_is_not_given_away(windows: tuple[int, int, int]) -> None:
+    """NumPy puts an object between windows and the array whose memory they are."""
+
+    def chain(x: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
+        seen = (x * 2).unfold(*windows)
+        later = ((x + 1) * 3 - 4) * 5
+        return seen * 1, later.unfold(*windows) * 1
+
+    program = trace(chain, tensor(6, 8))
+    for _ in range(4):
+        x = tensor(6, 8)
+        for got, want in zip(program(x), chain(x), strict=True):
+            assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
+def test_windows_in_a_compiled_step_with_a_gradient() -> None:
+    x, y = tensor(3, 2, requires_grad=True), tensor(2, 1, 3, requires_grad=True)
+
+    def step(x: mg.Tensor, y: mg.Tensor) -> list[mg.Tensor]:
+        windows, spread = y.clone().unfold(-1, 2, 1), x.clone().std(-1, keepdim=True)
+        loss = windows.unbind(0)[0].double().sum() + spread.double().sum()
+        return [windows.detach().clone(), *mg.autograd.grad(loss, [x, y])]
+
+    compiled = mg.compile(step)
+    for _ in range(8):
+        with mg.no_grad():
+            x.copy_(tensor(3, 2))
+            y.copy_(tensor(2, 1, 3))
+        for got, want in zip(compiled(x, y), step(x, y), strict=True):
+            assert got.tolist() == want.tolist()
+    assert compiled.statistics["replayed"] >= 5
+
+
 def test_source_and_reports_need_a_run() -> None:
     """What depends on memory is an error before the first run, with advice."""
     program = trace(lambda x: x + 1, tensor(3))

@@ -159,3 +159,12 @@ def test_a_deep_copy_has_the_gradient_of_a_tensor_and_not_of_a_parameter(torch):
         assert [p.grad for p in copied.parameters()] == [None, None]
         assert y.grad is not None and y.grad.tolist() == x.grad.tolist()
         assert all(p.grad is not None for p in model.parameters())
+
+
+@every_way
+def test_windows_share_the_memory_of_their_tensor_again(again):
+    x = mg.arange(5.0) * 1
+    made = again({"x": x, "windows": x.unfold(0, 2, 1)})
+    made["x"].add_(10)
+    assert made["windows"].tolist() == [[10, 11], [11, 12], [12, 13], [13, 14]]
+    assert made["windows"].stride() == (1, 1)
