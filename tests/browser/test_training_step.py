@@ -41,3 +41,12 @@ def test_the_step_is_told_in_chinese(show):
     viewer = show(trace, lang="zh")
     to(viewer, len(trace["steps"]))
     assert "被更新为" in viewer.locator(".mg-say").inner_text()
+
+
+def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show):
+    """The formula of an update breaks before its minus, which is no sign."""
+    trace = stepped()
+    viewer = show(trace)
+    to(viewer, len(trace["steps"]))
+    minus = viewer.locator(".mg-formula .mg-long mo", has_text="−")
+    assert minus.evaluate_all("all => all.map((e) => e.getAttribute('form'))") == ["infix"]

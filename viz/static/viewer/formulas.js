@@ -63,7 +63,8 @@ function tokenMath(token, i = 0, all = []) {
       );
     case "op": {
       const text = String(token.text ?? "");
-      if (isSign(i, all)) return m("mo", { form: "prefix", lspace: "0", rspace: "0" }, text);
+      if (!token.between && isSign(i, all))
+        return m("mo", { form: "prefix", lspace: "0", rspace: "0" }, text);
       if (token.between && !RELATION.has(text))
         return m("mo", { stretchy: "false", form: "infix" }, text);
       if (RELATION.has(text)) return m("mo", { lspace: "0.3em", rspace: "0.3em" }, text);
@@ -103,11 +104,15 @@ const isAfter = (t) => t.t === "op" && t.text === "→";
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
 // A formula breaks before its second, third … "=" first of all; a part between two of them that is
-// long also before a "+" or "−", then before a "·", then after a comma, outside of brackets before
-// inside; a long array between its rows. Each piece is a formula of its own; what is broken further
+// long also before a "+" or "−", then before a "·", then after a comma or before .at and .set,
+// outside of brackets before inside; a long array between its rows. Each piece is a formula of its own; what is broken further
 // keeps together as long as there is room, and its further lines are set in.
 const LONG_PIECE = 16; // signs that every screen has room for
-const BREAKS = [new Set(["+", "−"]), new Set(["·", "×", "@", "/"]), new Set([","])];
+const BREAKS = [
+  new Set(["+", "−"]),
+  new Set(["·", "×", "@", "∗", "/"]),
+  new Set([",", ".at", ".set", ".add"]),
+];
 const OPENING = new Set(["(", "["]),
   CLOSING = new Set([")", "]"]);
 const lengthOf = (tokens) => plain(runs(tokens)).length;
