@@ -105,8 +105,9 @@ export const math = (tokens) => m("math", null, tokenRow(tokens));
 
 // A formula breaks before its second, third … "=" first of all; a part between two of them that is
 // long also before a "+" or "−", then before a "·", then after a comma or before .at and .set,
-// outside of brackets before inside; a long array between its rows. Each piece is a formula of its own; what is broken further
-// keeps together as long as there is room, and its further lines are set in.
+// outside of brackets before inside; a long array between its rows. Each piece is a formula of its
+// own; what is broken further keeps together as long as there is room, and its further lines are
+// set in.
 const LONG_PIECE = 16; // signs that every screen has room for
 const BREAKS = [
   new Set(["+", "−"]),
