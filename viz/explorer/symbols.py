@@ -202,7 +202,7 @@ class Library:
         inside = [part.text if isinstance(part, Text) else literal(part) for part in args]
         if self._path in ("broadcast_to", "reshape", "conj", "asarray"):
             return Text(inside[0])
-        if self._path == "add.reduce":  # from 0 on: the sum of -0 alone is 0
+        if self._path in ("add.reduce", "sum"):  # from 0 on: the sum of -0 alone is 0
             return Text(f"({inside[0]} + 0)")
         return Text(f"F.{self._path}({', '.join(inside)})")
 
