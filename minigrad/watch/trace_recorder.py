@@ -521,7 +521,7 @@ class TraceRecorder(TraceWriter):
             return
         shapes = [tuple(a.shape) for a in call.args]
         terms = as_data(formula(shapes, tuple(out.shape), call.params))
-        if terms is None:
+        if terms is None or not any([*shapes, out.shape]):  # single numbers have no elements
             return
         node["terms"] = terms
         read = zip(call.operands, call.args, strict=True)
