@@ -16,8 +16,8 @@ The public functions of the package::
     viz.Stepper(trace)               the widget itself (needs anywidget)
     viz.jacobian(f, 2.0, 5.0)        the Jacobian filling by columns, by rows, or both on one clock
     viz.compare(mine, reference)     two Traces on one clock, the first difference marked
-    viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, or from a grid held ready
-                                     in a page
+    viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, by a kernel or
+                                     by the page itself
     viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip
                                      for paper, text
     viz.layout.layout(trace)         coordinates for a graph

@@ -235,13 +235,26 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
         "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
     }
     style = compact(stylesheet()) + _PAGE_CSS % around
-    program = compact(script()) + _START % {
+    program = compact(_program(shown)) + _START % {
         "options": embed(
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
         )
     }
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
     return html_document(title, style, program, plain, data, str(options.get("lang", "en")))
+
+
+def _program(shown: Mapping[str, Any]) -> str:
+    """The viewer; with the engine in JavaScript for a function, whose values it computes."""
+    if shown.get("schema") != FUNCTION:
+        return script()
+    from minigrad.viz.explorer.bundle import viewer_with_engine
+
+    return viewer_with_engine()
+
+
+FUNCTION = "minigrad.function/1"
+"""The schema of a function behind sliders that the page differentiates itself."""
 
 
 def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str = "en") -> str:

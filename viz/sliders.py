@@ -1,5 +1,6 @@
-"""Inputs that can be dragged: with a kernel the function is traced again at once, in a static page
-the Traces of a grid are held ready.
+"""Inputs that can be dragged: with a kernel the function is traced again at once. In a static page
+the engine in JavaScript differentiates a function that it can read; of others the Traces of a grid
+are held ready.
 
 This is how a grid of Traces fits into a page: the Traces of one program differ only in their
 numbers and sentences, so one of them is kept whole (the template), with the places that ever differ
@@ -14,7 +15,7 @@ from typing import Any
 
 from minigrad.viz.hosts import Shown, kernel_runs
 from minigrad.viz.layout import with_layout
-from minigrad.viz.page import link
+from minigrad.viz.page import FUNCTION, link
 
 from minigrad.watch import trace_function
 
@@ -36,12 +37,14 @@ def sliders(
         ranges: for each argument by name ``(low, high)`` or ``(low, high, start)``; a single number
         stays fixed.
         mode, tangents, title: as for :func:`minigrad.watch.trace_function`.
-        points: places of each slider in a static page.
-        live: trace again at every move (a widget, needs a kernel) or hold a grid ready; by default
-        live where a kernel runs. step, lang, views: as for :func:`minigrad.viz.show`.
+        points: places of each slider in a static page, or, of a function that the page itself
+        differentiates, those at which that was compared.
+        live: trace again at every move (a widget, needs a kernel) or in the page; by default live
+        where a kernel runs. step, lang, views: as for :func:`minigrad.viz.show`.
 
     Returns:
-        A :class:`minigrad.viz.widget.Sliders` or a :class:`Grid`.
+        A :class:`minigrad.viz.widget.Sliders`; in a static page a :class:`Function` or a
+        :class:`Grid`.
 
     Raises:
         ValueError: no range; a range whose ends are no two different finite numbers in order; more
@@ -65,7 +68,68 @@ def sliders(
         from minigrad.viz.widget import Sliders
 
         return Sliders(trace, moving, step=step, lang=lang, views=views)
-    return Grid(trace, moving, points, step=step, lang=lang, views=views)
+    traces = _traces(trace, moving, points)
+    known = _known(traces)
+    options: dict[str, Any] = {"step": step, "lang": lang, "views": views}
+    if known is None:
+        return Grid(traces, moving, points, **options)
+    start = trace({name: span[2] for name, span in moving.items()})
+    return Function(known, start, moving, title, **options)
+
+
+def _axes(moving: Mapping[str, Any], points: int) -> dict[str, list[float]]:
+    return {
+        name: [low + (high - low) * k / (points - 1) for k in range(points)]
+        for name, (low, high, _) in moving.items()
+    }
+
+
+def _traces(trace: Any, moving: Mapping[str, Any], points: int) -> list[dict[str, Any]]:
+    """The Traces at the points of a grid."""
+    if points < 2 or points ** len(moving) > MOST:
+        raise ValueError(
+            f"sliders: {points} places for each of {len(moving)} inputs are"
+            f" {points ** len(moving):,} Traces; a page holds at most {MOST:,} (and needs two"
+            " places); give fewer points"
+        )
+    axes = _axes(moving, points)
+    return [
+        trace(dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
+    ]
+
+
+def _known(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The function as the page's engine reads it, if that writes these Traces."""
+    from minigrad.viz.explorer.links import function
+
+    return function(traces)
+
+
+class Function(Shown):
+    """A function behind sliders that the page differentiates at each of their places.
+
+    document: that of the schema minigrad.function/1, with the Trace at the start, of which the page
+    replaces the values.
+    """
+
+    def __init__(
+        self, known: Mapping[str, Any], start: Mapping[str, Any], moving: Mapping[str, Any],
+        title: str | None, **options: Any,
+    ):  # fmt: skip
+        inputs = [{"name": name, "values": [low, high]} for name, (low, high, _) in moving.items()]
+        at = {name: span[2] for name, span in moving.items()}
+        document = {
+            "schema": FUNCTION,
+            **known,
+            "values": {**known["values"], **at},
+            "inputs": inputs,
+            "title": title,
+            "trace": with_layout(start),
+        }
+        super().__init__(document, start, str(start["title"]), **options)
+
+    def _link(self) -> str:
+        return link(self.still, self.options)
 
 
 def _span(name: str, given: Any) -> tuple[float, float, float] | float:
@@ -89,25 +153,12 @@ class Grid(Shown):
 
     def __init__(
         self,
-        trace: Callable[[Mapping[str, float]], dict[str, Any]],
+        traces: Sequence[dict[str, Any]],
         moving: Mapping[str, Any],
         points: int,
         **options: Any,
     ):
-        if points < 2 or points ** len(moving) > MOST:
-            raise ValueError(
-                f"sliders: {points} places for each of {len(moving)} inputs are"
-                f" {points ** len(moving):,} Traces; a page holds at most {MOST:,} (and needs two"
-                " places); give fewer points"
-            )
-        axes = {
-            name: [low + (high - low) * k / (points - 1) for k in range(points)]
-            for name, (low, high, _) in moving.items()
-        }
-        traces = [
-            trace(dict(zip(axes, values, strict=True)))
-            for values in itertools.product(*axes.values())
-        ]
+        axes = _axes(moving, points)
         start = [
             min(range(points), key=lambda k, n=n: abs(axes[n][k] - moving[n][2])) for n in axes
         ]  # type: ignore[misc]

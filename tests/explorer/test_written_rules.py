@@ -116,8 +116,9 @@ def test_the_rules_are_the_same_text_each_time():
     assert javascript.rules() == first
 
 
-def test_the_joined_modules_declare_each_name_once():
-    text = bundle.script()
+@pytest.mark.parametrize("joined", [bundle.script, bundle.viewer_with_engine])
+def test_the_joined_modules_declare_each_name_once(joined):
+    text = joined()
     names = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", text, re.M)
     more = re.findall(r"^const [^;]*?^  (\w+) = ", text, re.M)
     assert len(names) > 200

@@ -22,6 +22,11 @@ def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 
 
+def unread(x1, x2):
+    """The function f, by an operation that the page's engine cannot read."""
+    return mg.where(x1 > -9, f(x1, x2), x1)
+
+
 def test_a_comparison_names_the_first_difference_in_both_traces():
     a = trace_function(f, 2.0, 5.0)
     b = copy.deepcopy(a)
@@ -98,7 +103,7 @@ def test_numbers_that_are_equal_but_not_the_same_are_distinguished():
 
 
 def test_a_grid_holds_the_trace_of_every_point():
-    grid = viz.sliders(f, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
+    grid = viz.sliders(unread, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
     assert grid.document["start"] == [1, 2] and [i["name"] for i in grid.document["inputs"]] == [
         "x1",
         "x2",
@@ -107,12 +112,41 @@ def test_a_grid_holds_the_trace_of_every_point():
     for a in range(3):
         for b in range(3):
             found = unpacked(grid.document["templates"], grid.document["points"][3 * a + b])
-            expected = trace_function(f, values[0][a], values[1][b])
+            expected = trace_function(unread, values[0][a], values[1][b])
             assert found["steps"] == expected["steps"] and found["nodes"] == expected["nodes"]
     assert len(grid.document["templates"]) < 9, (
         "points share templates (brackets around a negative number make another form)"
     )
-    assert grid.still["title"] == "f(x1, x2), x1 = 2, x2 = 5"
+    assert grid.still["title"] == "unread(x1, x2), x1 = 2, x2 = 5"
+
+
+def test_a_function_that_the_engine_reads_is_held_as_text_and_start():
+    """Its inputs stand in their own order, also where the text names another one first."""
+    shown = viz.sliders(lambda a, b, c: (b - a) * c, a=(1, 3), b=(0, 5, 5), c=2.5, live=False)
+    document = shown.document
+    assert document["schema"] == "minigrad.function/1"
+    assert document["values"] == {"a": 2.0, "b": 5.0, "c": 2.5}
+    assert list(document["values"]) == document["trace"]["inputs"]
+    assert document["inputs"] == [
+        {"name": "a", "values": [1.0, 3.0]},
+        {"name": "b", "values": [0.0, 5.0]},
+    ]
+    assert document["seeds"] == {"a": 1.0, "b": 0.0, "c": 0.0} and document["mode"] == "both"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * x.item(),
+        lambda x: mg.sin(x) if x.item() > 0 else x * x,
+        lambda x: mg.log(x),
+        lambda x: (x * mg.ones(3)).sum(),
+    ],
+    ids=["a number of its input", "a branch", "not finite at a point", "an array"],
+)
+def test_a_function_whose_steps_the_engine_would_not_write_stays_a_grid(function):
+    shown = viz.sliders(function, x=(-1, 1), points=5, live=False)
+    assert shown.document["schema"] == "minigrad.grid/1"
 
 
 def test_a_program_that_branches_has_a_template_for_each_way():
@@ -127,7 +161,7 @@ def test_a_program_that_branches_has_a_template_for_each_way():
 
 
 def test_a_page_of_a_grid_is_far_smaller_than_its_traces():
-    grid = viz.sliders(f, x1=(1, 3), x2=(0, 5), points=6, live=False)
+    grid = viz.sliders(unread, x1=(1, 3), x2=(0, 5), points=6, live=False)
     alone = sum(
         len(json.dumps(unpacked(grid.document["templates"], p))) for p in grid.document["points"]
     )

@@ -37,26 +37,34 @@ export const sentence = ({ say }) => say, passText = () => "", namesOf = () => n
 English."""
 
 
-def write_modules(folder: Path) -> Path:
+def write_modules(folder: Path, *, whole: bool = False) -> Path:
     """The modules as they are read, with `rules.js` beside those that import it. Returns where the
-    page's own are."""
+    page's own are. whole: with all of the viewer."""
     own = folder / "explorer" / "static"
     shutil.copytree(bundle.STATIC, folder / "static", dirs_exist_ok=True)
+    shutil.copytree(STATIC, own, dirs_exist_ok=True)
+    (own / "rules.js").write_text(rules(), encoding="utf-8")
+    if whole:
+        return own
     shelf = folder / "static" / "viewer" / "views.js"
     lines = shelf.read_text(encoding="utf-8").splitlines(keepends=True)
     left = [line for line in lines if not any(f"{name}View" in line for name in _ELSEWHERE)]
     shelf.write_text("".join(left), encoding="utf-8")
     for name, text in _OF_NUMBERS.items():
         (shelf.parent / name).write_text(text.lstrip(), encoding="utf-8")
-    shutil.copytree(STATIC, own, dirs_exist_ok=True)
-    (own / "rules.js").write_text(rules(), encoding="utf-8")
     return own
 
 
-def joined(name: str) -> str:
+def joined(name: str, *, whole: bool = False) -> str:
     """A module of static/ and what it imports, as one ES module."""
     with tempfile.TemporaryDirectory() as folder:
-        return bundle.joined(write_modules(Path(folder)) / name)
+        return bundle.joined(write_modules(Path(folder), whole=whole) / name)
+
+
+@cache
+def viewer_with_engine() -> str:
+    """The whole viewer, which shows documents of the schema minigrad.function/1, too."""
+    return joined("sliders.js", whole=True)
 
 
 @cache

@@ -67,6 +67,39 @@ def address(trace: Trace, step: int = 0, views: Sequence[str] = ()) -> str | Non
     return "#" + "&".join(parts)
 
 
+def function(traces: Sequence[Trace]) -> dict[str, Any] | None:
+    """What the engine of the page needs to write these Traces of one function at several points:
+    its text, mode, forward seeds, and the values at the first point, by name. None where the text
+    is another one at some of them, or gives other steps at the first or the last.
+    """
+    written = [program(trace) for trace in traces]
+    first = written[0]
+    mode = MODES.get("".join(column["key"] for column in traces[0]["columns"]))
+    inputs = traces[0]["inputs"]
+    if first is None or mode is None or set(first[1]) != set(inputs):
+        return None
+    text = first[0]
+    seeds = {name: first[2][name] for name in inputs}
+    if any(one is None or (one[0], one[2]) != (text, first[2]) for one in written):
+        return None
+    for trace, found in ((traces[0], first), (traces[-1], written[-1] or first)):
+        values = {name: found[1][name] for name in inputs}
+        again = _differentiated(text, values, seeds, mode)
+        if _steps(again) != _steps(trace) or again["edges"] != trace["edges"]:
+            return None
+    return {
+        "text": text,
+        "mode": mode,
+        "seeds": seeds,
+        "values": {name: first[1][name] for name in inputs},
+    }
+
+
+def _steps(trace: Trace) -> list[dict[str, Any]]:
+    """The steps without their places in the source."""
+    return [{k: v for k, v in step.items() if k != "line"} for step in trace["steps"]]
+
+
 def mode_columns(mode: str) -> str:
     """The keys of the columns of a mode."""
     return next(keys for keys, name in MODES.items() if name == mode)
@@ -265,8 +298,14 @@ def _differentiated(
 ) -> Trace:
     """What the page makes of a text, computed here."""
     forward = "d" in mode_columns(mode) and values
+    compiled = expression.compile(text)
+
+    def run(*given: Any) -> Any:
+        at = dict(zip(values, given, strict=True))
+        return compiled(*(at[name] for name in compiled.names))
+
     return trace_function(
-        expression.compile(text),
+        run,
         *values.values(),
         mode=mode,
         names=list(values),

@@ -66,9 +66,12 @@ function captionText({ name = "", label }) {
   return name.length <= 22 ? name : `${name.slice(0, 21)}…`;
 }
 
+const MOST_PLACED = 400; // nodes of a Trace that gets a layout
+
 // The Trace with a layout. Of a very large graph there is none: the viewer then shows its table.
-export function withPlaces(trace, most = 400) {
-  if (trace.nodes.length > most) return trace;
+// before: the same with other values; where a card had room for them, it stays as it is.
+export function withPlaces(trace, before) {
+  if (trace.nodes.length > MOST_PLACED) return trace;
   const longest = new Map();
   for (const { writes } of trace.steps)
     for (const [id, , value] of writes)
@@ -83,7 +86,8 @@ export function withPlaces(trace, most = 400) {
       caption.length * CAPTION_SIZE * 0.56,
     );
     const rows = trace.columns.length * ANATOMY.row + (caption ? ANATOMY.caption : 0);
-    const width = Math.round(Math.max(84, inside + 2 * ANATOMY.side));
+    const least = before?.layout?.nodes[node.id]?.w ?? 84;
+    const width = Math.round(Math.max(least, inside + 2 * ANATOMY.side));
     sizes.set(node.id, [width, ANATOMY.head + rows + ANATOMY.pad]);
   }
   const floating = new Set(

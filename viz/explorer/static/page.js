@@ -33,6 +33,7 @@ export function explore(place, { panels = [] } = {}) {
   let state = completed(fromAddress(location.hash) ?? EXAMPLES[0]);
   let viewer = null,
     shown = null, // the compiled text of the picture
+    laid = null, // its Trace
     newest = null, // what the panels are about to show
     waiting = 0,
     addressing = 0, // the timer until the next address may be set
@@ -188,8 +189,13 @@ export function explore(place, { panels = [] } = {}) {
   }
   function show(trace) {
     predict.setAttribute("aria-pressed", String(state.views.includes("predict")));
-    const laid = withPlaces(trace),
-      last = laid.steps.length;
+    const renewed = viewer && withPlaces(trace, laid);
+    if (viewer?.renew(renewed)) {
+      laid = renewed;
+      return ready();
+    }
+    laid = withPlaces(trace);
+    const last = laid.steps.length;
     const kept = viewer ? { kept: viewer.state(), step: viewer.step() } : { step: state.step };
     picture.style.minHeight = `${picture.offsetHeight}px`;
     viewer?.destroy();
@@ -208,8 +214,9 @@ export function explore(place, { panels = [] } = {}) {
     });
     state.step = viewer.step();
     picture.style.minHeight = "";
-    picture.classList.remove("mgx-old");
+    ready();
   }
+  const ready = () => picture.classList.remove("mgx-old");
   // The problem under its place, in the words of the command line; the last picture stays,
   // outlined.
   function tell({ problem: said, line, column, hint, width }) {

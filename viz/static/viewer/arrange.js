@@ -10,14 +10,14 @@ const TWO_COLUMNS = 820,
 
 // Two columns, where the graph can be read beside the table: the table gives way first. Null: one
 // column.
-function columnsFor(across, graph, table, viewsOpen, tableShown) {
+function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
   const inner = across - 34,
     flat = graph?.flat() ?? { width: 0, height: 1 };
   if (across < TWO_COLUMNS) return null;
   const least = viewsOpen ? VIEW_WIDTH : SIDE_WIDTH,
     hopeless = graph && graph.scaleIn(inner - BETWEEN - least) < graph.legible;
   for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
-    const side = Math.max(least, tableShown ? table.width(level) : 0),
+    const side = Math.max(least, tableShown ? widthOf(level) : 0),
       left = inner - BETWEEN - side,
       scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
     if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;
@@ -27,7 +27,7 @@ function columnsFor(across, graph, table, viewsOpen, tableShown) {
   // a large graph scrolls beside a table that has its width, unless it is long
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
-  return long || table.width() > side ? null : { level: 0, side };
+  return long || widthOf(0) > side ? null : { level: 0, side };
 }
 
 // Pixels for the graph that end with the window where the viewer begins with it: controls, rule and
@@ -42,15 +42,24 @@ function roomBelow(root) {
 // column is too narrow for it. Returns whether boxes of the graph have moved.
 export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
   const own = window.parent === window; // the height of a frame says nothing about the screen
-  root.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
+  const across = root.clientWidth,
+    room = own ? `${roomBelow(root)}px` : "9999px",
+    widths = []; // of the table, by how much tighter it is
+  const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
-  const found = stage ? null : columnsFor(root.clientWidth, graph, table, viewsOpen, tableShown);
+  const found = stage
+    ? null
+    : columnsFor(across, graph, table, widthOf, viewsOpen, tableShown);
   main.classList.toggle("mg-wide", !found);
-  main.classList.toggle("mg-stack", !found && table.width() > 0.57 * (root.clientWidth - 52));
+  main.classList.toggle("mg-stack", !found && widthOf(0) > 0.57 * (across - 52));
   main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   table.fit(found?.level);
-  root.style.setProperty("--mg-room", own ? `${roomBelow(root)}px` : "9999px");
+  // on these two alone: what they inherit would be computed again for each element in them
+  for (const box of [graph?.scroll, table.box]) {
+    box?.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
+    box?.style.setProperty("--mg-room", room);
+  }
   const moved = graph?.rearranged();
   if (stage) graph?.fill();
   else graph?.fit();

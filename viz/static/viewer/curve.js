@@ -122,7 +122,7 @@ export function drawCurve(trace, t, inputs = null) {
     const name = moved;
     if (name && shown) drag(event, svg, shown, (value) => inputs.set(name, value));
   });
-  return { box, update };
+  return { box, update, renew: () => curves.clear() };
 }
 
 // Follows the pointer until it is let up. The window stays as it was at the beginning, and the

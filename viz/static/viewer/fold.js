@@ -46,6 +46,14 @@ export function folder(trace) {
   };
 }
 
+// What a Trace is made of, but for its values, as text.
+export function structureOf({ title, seed, layout, steps, ...rest }) {
+  const bare = steps.map(({ formula, say, contribs, entries, writes = [], ...fixed }) => [
+    ...[fixed, writes.map(([id, column]) => [id, column])],
+  ]);
+  return JSON.stringify([rest, Boolean(layout), bare]);
+}
+
 // Whether values are kept for a pass backward: one runs in this Trace, or lets something go.
 export const keeps = ({ nodes, columns, steps }) =>
   nodes.some((node) => node.saved?.length) &&

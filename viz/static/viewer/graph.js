@@ -345,19 +345,18 @@ export function drawGraph(
 
   // ---- zoom and place
   function zoomTo(to) {
-    const centre = (scroll.scrollLeft + scroll.clientWidth / 2) / zoom;
+    const { scrollLeft, clientWidth: across } = scroll,
+      centre = (scrollLeft + across / 2) / zoom;
     zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole()), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
-    scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
-    strip.classList.toggle(
-      "mg-gone",
-      place.width * zoom <= scroll.clientWidth + 1 &&
-        (!place.lines || place.height * zoom <= scroll.clientHeight + 1),
-    );
-    const height = (flat.height * scroll.clientWidth) / flat.width;
+    const height = (flat.height * across) / flat.width,
+      fits = place.width * zoom <= across + 1;
     strip.style.height = `${Math.min(48, Math.max(16, height))}px`;
-    showPart();
+    if (scrollLeft || !fits) scroll.scrollLeft = centre * zoom - across / 2;
+    const gone = fits && (!place.lines || place.height * zoom <= scroll.clientHeight + 1);
+    strip.classList.toggle("mg-gone", gone);
+    if (!gone) showPart();
   }
   const whole = () =>
     ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
@@ -454,12 +453,14 @@ export function drawGraph(
   // are very wide.
   function arrange(wanted) {
     columnsShown = wanted;
-    for (const card of cards.values()) {
-      arrangeRows(card, wanted);
-      if (card.heading.getComputedTextLength?.() > card.room) {
-        card.heading.setAttribute("textLength", card.room);
-        card.heading.setAttribute("lengthAdjust", "spacingAndGlyphs");
-      }
+    for (const card of cards.values()) arrangeRows(card, wanted);
+    if (!scroll.clientWidth) return;
+    const wide = [...cards.values()].filter(
+      (card) => card.heading.getComputedTextLength() > card.room,
+    );
+    for (const { heading, room: most } of wide) {
+      heading.setAttribute("textLength", most);
+      heading.setAttribute("lengthAdjust", "spacingAndGlyphs");
     }
   }
 
@@ -708,6 +709,8 @@ export function drawGraph(
   return {
     box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip),
     svg,
+    scroll,
+    build,
     fit,
     fill,
     ask,

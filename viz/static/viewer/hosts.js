@@ -8,10 +8,11 @@ import { keepKeys } from "./quiet.js";
 import { translator } from "./texts.js";
 import { failure, mountTrace } from "./viewer.js";
 
-export function mount(el, document_, options = {}) {
-  const kinds = { "minigrad.pair/1": mountPair, "minigrad.grid/1": mountGrid };
-  return (kinds[document_?.schema] ?? mountTrace)(el, document_, options);
-}
+// By schema, what shows it in an element.
+export const MOUNTS = { "minigrad.pair/1": mountPair, "minigrad.grid/1": mountGrid };
+
+export const mount = (el, document_, options = {}) =>
+  (MOUNTS[document_?.schema] ?? mountTrace)(el, document_, options);
 
 // What a document is made of, as a word: views and groups that were open in one are those of
 // another that is made of the same.
@@ -160,12 +161,13 @@ function filled(grid, i) {
 }
 
 // inputs: [{name, min, max, step, value, text(v), place(input's value), moved(v)}]; current(): the
-// Trace at the sliders' place.
+// Trace at the sliders' place, or, as a text, why there is none.
 // Long: a closure, whose functions share these elements and the state.
 export function withSliders(el, inputs, current, options) {
   const t = translator(options.lang),
     place = h("div");
-  let viewer = null;
+  let viewer = null,
+    before = null; // what the reader saw last, where there is no Trace now
   const sliders = new Map(); // name of an input -> sets it
   const moving = {
     has: (name) => sliders.has(name),
@@ -225,9 +227,11 @@ export function withSliders(el, inputs, current, options) {
   el.replaceChildren(keepKeys(root));
   // Shows the new Trace at the step that was shown, with the views that were open.
   function show(trace) {
-    const kept = viewer
-      ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), kept: viewer.state() }
-      : {};
+    if (typeof trace === "string") return fail(trace);
+    if (viewer?.renew(trace)) return;
+    const kept = before ?? seen();
+    before = null;
+    kept.step = Math.min(kept.step ?? options.step ?? 0, trace?.steps?.length ?? 0);
     const tall = place.offsetHeight;
     place.style.minHeight = `${tall}px`;
     viewer?.destroy();
@@ -235,14 +239,15 @@ export function withSliders(el, inputs, current, options) {
     if (kept.kept) options.onKeep?.(viewer.state());
     place.style.minHeight = "";
   }
+  const seen = () => (viewer ? { step: viewer.step(), kept: viewer.state() } : {});
+  function fail(message) {
+    before ??= seen();
+    viewer?.destroy();
+    viewer = failure(place, t, message, options);
+  }
   if (current) show(current());
   return {
-    show,
-    root,
-    fail: (message) => {
-      viewer?.destroy();
-      viewer = failure(place, t, message, options);
-    },
+    ...{ show, root, fail },
     get length() {
       return viewer?.length ?? 0;
     },

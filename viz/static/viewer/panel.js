@@ -12,25 +12,31 @@ const SMALL = 560, // pixels: the width of a small screen, and the height reserv
 export function drawPanel(trace, t, stateAt, inputs) {
   const { steps } = trace,
     n = steps.length;
-  const badge = h("span", { class: "mg-badge" }),
-    formula = h("div", { class: "mg-formula" }),
-    sums = h("div", { class: "mg-sums" });
-  const pass = h("span", { class: "mg-pass" }),
-    say = h("p", { class: "mg-say", role: "status", "aria-live": "polite" });
-  const curve = drawCurve(trace, t, inputs);
-  const box = h(
-    "div",
-    { class: curve ? "mg-now mg-curved" : "mg-now" },
-    curve?.box,
-    h("div", { class: "mg-equation" }, badge, formula, sums),
-    trace.passes?.length > 0 && pass,
-    say,
-  );
+  const curve = drawCurve(trace, t, inputs),
+    shown = drawParts({ role: "status", "aria-live": "polite" });
+  const { box, badge, formula, sums, say } = shown;
   let measuredAt = "";
   const names = namesOf(trace);
 
+  // The parts of a box for one step. spoken: attributes of its sentence.
+  function drawParts(spoken) {
+    const badge = h("span", { class: "mg-badge" }),
+      formula = h("div", { class: "mg-formula" }),
+      sums = h("div", { class: "mg-sums" });
+    const pass = h("span", { class: "mg-pass" }),
+      say = h("p", { class: "mg-say", ...spoken });
+    const box = h(
+      "div",
+      { class: curve ? "mg-now mg-curved" : "mg-now" },
+      spoken && curve?.box,
+      h("div", { class: "mg-equation" }, badge, formula, sums),
+      trace.passes?.length > 0 && pass,
+      say,
+    );
+    return { box, badge, formula, sums, pass, say };
+  }
   // Everything but the sentence, which is announced when it changes; that is returned.
-  function fill(k, state) {
+  function fill({ badge, formula, sums, pass }, k, state) {
     const step = k > 0 ? steps[k - 1] : null;
     badge.textContent = step ? t(step.phase) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
@@ -48,9 +54,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     steps
       .map((step, i) => [size(step), i + 1])
       .sort((a, b) => b[0] - a[0])
-      .slice(0, 8)
+      .slice(0, 5)
       .map(([, k]) => k);
-  const longest = [
+  const longest = () => [
     ...new Set([
       ...most((step) => String(step.say ?? "").length),
       ...most((step) => (step.formula ?? []).length + 4 * (step.contribs ?? []).length),
@@ -60,6 +66,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   return {
     box,
     say,
+    renew: () => curve?.renew(),
     // What comes next, before its answer: the left side of its formula.
     ask(step) {
       const { formula: tokens = [] } = step,
@@ -72,43 +79,38 @@ export function drawPanel(trace, t, stateAt, inputs) {
       setText(say, t("stageAsk"));
     },
     update(k, state) {
-      setText(say, fill(k, state));
+      setText(say, fill(shown, k, state));
       curve?.update(steps[k - 1], state);
+    },
+    // Once it is laid out.
+    reach() {
       if (formula.scrollWidth > formula.clientWidth)
         formula.setAttribute("tabindex", "0"); // what scrolls must be reachable by keys
       else formula.removeAttribute("tabindex");
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and
     // formulas) at this width, so that what is below never moves. All are laid out together, beside
-    // the page: one after another the whole page would be laid out for each.
-    reserve(root, k) {
+    // the viewer, in a copy of its outermost element.
+    reserve(root) {
       const size = `${root.clientWidth} ${root.classList.contains("mg-stage")}`;
       if (size === measuredAt) return;
       measuredAt = size;
-      const now = root.dataset.now,
-        spoken = say.textContent;
-      box.style.minHeight = "";
-      root.dataset.now = "v";
-      const copies = longest.map((one) => {
-        const said = fill(one, stateAt(one)),
-          copy = box.cloneNode(true);
-        copy.querySelector(".mg-say").textContent = said;
-        return copy;
+      const copies = longest().map((k) => {
+        const copy = drawParts();
+        copy.say.textContent = fill(copy, k, stateAt(k));
+        return copy.box;
       });
-      const beside = h("div", { class: "mg-beside", "aria-hidden": "true" }, copies);
-      beside.style.width = `${box.getBoundingClientRect().width}px`;
-      root.append(beside);
+      const beside = h("div", { class: `${root.className} mg-beside`, "data-now": "v" }, copies);
+      beside.style.width = `${root.offsetWidth}px`;
+      root.after(beside);
       const tallest = Math.max(
         0,
         ...copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height)),
       );
       beside.remove();
-      root.dataset.now = now;
       // on a small screen the graph below is worth more than a picture that never moves
       const most = root.clientWidth < SMALL ? MOST_RESERVED : Infinity;
       box.style.minHeight = `${Math.min(tallest, most)}px`;
-      fill(k, stateAt(k));
-      say.textContent = spoken;
     },
   };
 }

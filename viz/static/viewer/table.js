@@ -1,31 +1,55 @@
-// The table: a row for each node (or closed group) on view, a column for each pass.
+// The table: a row for each node (or closed group) on view, a column for each pass. Of a long table
+// only the rows near those that are seen are drawn; two empty ones take the place of the others.
 
 import { h, motion, nodeAt, setText, tableHead } from "./dom.js";
 import { cellsBeside, key } from "./fold.js";
-import { captionOf, columnMark, columnName, labelOf, math, nodeName } from "./formulas.js";
+import {
+  captionOf,
+  columnMark,
+  columnName,
+  labelOf,
+  math,
+  nodeName,
+  plain,
+  runs,
+} from "./formulas.js";
 import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
 // for a table wider than its place: without the column of how it is made; arrays on several lines
 const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
+const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
+  ROW_TALL = 33; // pixels, until a row has been measured
 const FOLDED = 16; // characters in such a line, as stepper.css has them
 
+// redrawn(): called when other rows were drawn.
 // Long: a closure, whose functions share these elements and the state.
-export function drawTable(trace, t, jumpTo, graph) {
+export function drawTable(trace, t, jumpTo, graph, redrawn) {
   const { nodes, columns, steps } = trace,
     byId = new Map(nodes.map((node) => [node.id, node])),
     body = h("tbody");
   const text = (value) => brief(value, WIDE),
     theirs = cellsBeside(trace);
-  let rows = new Map(),
+  let ids = [], // of all rows
+    whole = false, // all rows are drawn, for paper
+    from = 0, // the first that is drawn
+    tall = ROW_TALL,
+    hidden = new Set(), // columns
+    latest = null, // the step and the state that are shown
+    rows = new Map(), // those that are drawn
     marked = [];
+  const gap = () => h("tr", { "aria-hidden": "true" }, h("td", { colspan: columns.length + 2 })),
+    gaps = [gap(), gap()];
 
+  const makingOf = (node) => {
+    const kind = ["input", "const", "param", "seed"].includes(node.kind)
+      ? t(node.kind)
+      : String(node.op ?? "");
+    return node.expr?.length ? math(node.expr) : kind;
+  };
   function nodeRow(node, cells) {
-    const small = captionOf(node),
-      kind = ["input", "const", "param", "seed"].includes(node.kind)
-        ? t(node.kind)
-        : String(node.op ?? "");
+    const small = captionOf(node);
     const button = {
       type: "button",
       class: "mg-jump",
@@ -45,7 +69,7 @@ export function drawTable(trace, t, jumpTo, graph) {
       "tr",
       { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
       h("th", { scope: "row" }, jump, small && h("small", null, small), marks),
-      h("td", { class: "mg-made" }, node.expr?.length ? math(node.expr) : kind),
+      h("td", { class: "mg-made" }, makingOf(node)),
       ...cells,
     );
   }
@@ -66,12 +90,24 @@ export function drawTable(trace, t, jumpTo, graph) {
     );
   }
   function build() {
+    ids = graph?.shown() ?? nodes.map((node) => node.id);
+    drawFrom(from);
+  }
+  const isLong = () => ids.length > 2 * ROWS_DRAWN && !whole;
+  // Draws the rows from one on, or all of them where they are few.
+  function drawFrom(first) {
+    const long = isLong();
+    from = long ? Math.max(0, Math.min(ids.length - 2 * ROWS_DRAWN, first)) : 0;
+    const drawn = long ? ids.slice(from, from + 2 * ROWS_DRAWN) : ids;
     rows = new Map();
     marked = [];
-    for (const id of graph?.shown() ?? nodes.map((node) => node.id)) {
+    for (const id of drawn) {
       const group = graph?.tree?.groups.get(id);
       const cells = new Map(
-        columns.map((c) => [c.key, h("td", { class: `mg-num mg-c-${c.key}`, "data-col": c.key })]),
+        columns.map(({ key }) => [
+          key,
+          h("td", { class: `mg-num mg-c-${key}`, "data-col": key, hidden: hidden.has(key) }),
+        ]),
       );
       const row = group
         ? groupRow(id, group, cells.values())
@@ -79,7 +115,25 @@ export function drawTable(trace, t, jumpTo, graph) {
       row.style.setProperty("--mg-lines", linesIn.get(group ? group.last : id) ?? 1);
       rows.set(id, { row, cells, source: group ? group.last : id });
     }
-    body.replaceChildren(...[...rows.values()].map((one) => one.row));
+    const all = [...rows.values()].map((one) => one.row);
+    body.replaceChildren(...(long ? [gaps[0], ...all, gaps[1]] : all));
+    spaced();
+    if (latest) fill(...latest);
+  }
+  const spaced = () =>
+    [from, ids.length - from - rows.size].forEach((count, i) => {
+      gaps[i].hidden = !count;
+      gaps[i].style.height = `${count * tall}px`;
+    });
+  // The rows that are seen are drawn, and so many before and after them.
+  function drawSeen() {
+    if (!isLong() || !box.clientHeight) return;
+    const first = Math.floor((box.scrollTop - head.offsetHeight) / tall),
+      last = first + Math.ceil(box.clientHeight / tall);
+    if ((first < from && from) || (last > from + rows.size && from + rows.size < ids.length)) {
+      drawFrom(first - ROWS_DRAWN);
+      redrawn();
+    }
   }
   body.addEventListener("click", (event) => {
     const id = event.target.closest("button") ? null : nodeAt(event.target);
@@ -90,18 +144,30 @@ export function drawTable(trace, t, jumpTo, graph) {
   // it fills.
   const widest = new Map(columns.map((c) => [c.key, 6])),
     linesIn = new Map(); // and for the tallest of each row, where arrays are folded
-  for (const step of steps)
-    for (const [id, column, value] of step.writes ?? []) {
-      const said = text(value);
-      widest.set(column, Math.max(widest.get(column), Array.from(said).length));
-      linesIn.set(id, Math.max(linesIn.get(id) ?? 1, foldedLines(said)));
-    }
+  const grown = (sizes, key, size) => size > (sizes.get(key) ?? 0) && sizes.set(key, size);
+  // Whether any has grown.
+  function measure() {
+    let more = false;
+    for (const step of steps)
+      for (const [id, column, value] of step.writes ?? []) {
+        const said = text(value);
+        if (grown(widest, column, Array.from(said).length)) more = true;
+        if (grown(linesIn, id, foldedLines(said))) more = true;
+      }
+    return more;
+  }
+  measure();
   for (const [id, column] of trace.beside?.cells ?? []) {
     const said = steps.findLast((step) => step.writes?.some((w) => w[0] === id && w[1] === column));
     const own = text(said?.writes.find((w) => w[0] === id && w[1] === column)[2]),
       other = text(theirs.get(key(id, column)) ?? undefined);
     widest.set(column, Math.max(widest.get(column), own.length + 3 + other.length));
   }
+  const reserves = new Map(
+    columns.map((c) => [c.key, h("i", { class: "mg-reserve", "aria-hidden": "true" })]),
+  );
+  const reserve = () =>
+    reserves.forEach((one, column) => (one.textContent = "0".repeat(widest.get(column))));
   const heads = columns.map((c) =>
     h(
       "th",
@@ -109,12 +175,26 @@ export function drawTable(trace, t, jumpTo, graph) {
       columnName(c, t),
       " ",
       columnMark(c.key),
-      h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key))),
+      reserves.get(c.key),
     ),
   );
+  // the widest that these columns may hold, where not all rows are drawn
+  const reserved = (parts, sizeOf) => {
+    if (nodes.length <= 2 * ROWS_DRAWN) return null;
+    const sizes = nodes.map(sizeOf),
+      node = nodes[sizes.indexOf(Math.max(...sizes))];
+    return h("i", { class: "mg-reserve", "aria-hidden": "true" }, parts(node));
+  };
+  const named = (node) => [nodeName(node), " ", captionOf(node)],
+    lengthOf = (node) => named(node).join("").length;
   const head = tableHead(
-    h("th", { scope: "col" }, t("node")),
-    h("th", { scope: "col", class: "mg-made" }, t("made")),
+    h("th", { scope: "col" }, t("node"), reserved(named, lengthOf)),
+    h(
+      "th",
+      { scope: "col", class: "mg-made" },
+      t("made"),
+      reserved(makingOf, ({ expr }) => plain(runs(expr ?? [])).length),
+    ),
     heads,
   );
   const table = h("table", { class: "mg-table" }, h("caption", null, t("table")), head, body);
@@ -124,38 +204,57 @@ export function drawTable(trace, t, jumpTo, graph) {
     table,
   );
   const standsFor = (id) => graph?.stands(id) ?? id;
+  box.addEventListener("scroll", drawSeen);
+  reserve();
   build();
+
+  function fill(step, state) {
+    for (const element of marked) element.classList.remove("mg-read", "mg-write", "mg-active");
+    marked = [];
+    for (const { row, cells, source } of rows.values()) {
+      row.classList.toggle("mg-unborn", state.unborn.has(source));
+      for (const [column, cell] of cells) {
+        const value = state.get(key(source, column));
+        const other = theirs.get(key(source, column)),
+          unlike = value !== undefined && other !== undefined,
+          said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
+        cell.classList.toggle("mg-unlike-value", unlike);
+        if (setText(cell, said)) cell.title = value === undefined ? "" : full(value);
+      }
+    }
+    if (!step) return;
+    const mark = (element, kind) => {
+      if (!element) return; // not drawn
+      marked.push(element);
+      element.classList.add(kind);
+    };
+    const cell = ([id, column]) => rows.get(standsFor(id))?.cells.get(column);
+    for (const read of step.reads ?? []) mark(cell(read), "mg-read");
+    for (const write of step.writes ?? []) mark(cell(write), "mg-write");
+    mark(rows.get(standsFor(step.node))?.row, "mg-active");
+  }
 
   return {
     box,
     build,
+    // Other values: returns whether they need more room than any before.
+    renew() {
+      if (!measure()) return false;
+      reserve();
+      build();
+      return true;
+    },
     update(step, state) {
-      for (const element of marked) element.classList.remove("mg-read", "mg-write", "mg-active");
-      marked = [];
-      for (const { row, cells, source } of rows.values()) {
-        row.classList.toggle("mg-unborn", state.unborn.has(source));
-        for (const [column, cell] of cells) {
-          const value = state.get(key(source, column));
-          const other = theirs.get(key(source, column)),
-            unlike = value !== undefined && other !== undefined,
-            said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
-          cell.classList.toggle("mg-unlike-value", unlike);
-          if (setText(cell, said)) cell.title = value === undefined ? "" : full(value);
-        }
-      }
-      if (!step) return;
-      const mark =
-        (kind) =>
-        ([id, column]) => {
-          marked.push(rows.get(standsFor(id)).cells.get(column));
-          marked.at(-1).classList.add(kind);
-        };
-      (step.reads ?? []).forEach(mark("mg-read"));
-      (step.writes ?? []).forEach(mark("mg-write"));
-      marked.push(rows.get(standsFor(step.node)).row);
-      marked.at(-1).classList.add("mg-active");
+      latest = [step, state];
+      fill(step, state);
+    },
+    // All rows, where `on`: paper has no scroll bar.
+    whole(on) {
+      whole = on;
+      drawFrom(from);
     },
     show(shown) {
+      hidden = new Set(columns.map((c) => c.key).filter((column) => !shown.has(column)));
       for (const cell of table.querySelectorAll("[data-col]"))
         cell.hidden = !shown.has(cell.dataset.col);
     },
@@ -178,7 +277,16 @@ export function drawTable(trace, t, jumpTo, graph) {
     },
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
-      const found = step && rows.get(standsFor(step.node));
+      const id = step && standsFor(step.node);
+      if (isLong() && box.clientHeight) {
+        const [first] = rows.values();
+        if (first.row.offsetHeight && first.row.offsetHeight !== tall) {
+          tall = first.row.offsetHeight;
+          spaced();
+        }
+        if (id && !rows.has(id)) drawFrom(ids.indexOf(id) - ROWS_DRAWN);
+      }
+      const found = rows.get(id);
       if (!found) return;
       const { row, cells } = found,
         cell = cells.get(step.writes?.[0]?.[1]),

@@ -4,7 +4,7 @@ import { arrangeParts } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
 import { h, nodeAt } from "./dom.js";
-import { columnOf, folder, problem } from "./fold.js";
+import { columnOf, folder, problem, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph } from "./graph.js";
 import { linkHighlights, markDifference } from "./highlight.js";
@@ -28,7 +28,8 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
  * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
  * the host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
- * Returns {go(k), step(), length, root, views(), state(), destroy()}.
+ * Returns {go(k), step(), length, root, views(), state(), renew(trace), destroy()}; renew shows a
+ * Trace that differs in its values alone in the same picture, and returns whether it did.
  */
 export function mountTrace(el, trace, options = {}) {
   const t = translator(options.lang);
@@ -60,15 +61,17 @@ export function failure(el, t, message, options) {
     root,
     views: () => [],
     state: () => ({}),
+    renew: () => false,
     destroy: () => root.remove(),
   };
 }
 
 // Long: a closure, whose functions share these elements and the state.
-function show(el, trace, options, t) {
-  const { columns, steps } = trace,
+function show(el, given, options, t) {
+  const trace = { ...given, steps: [...given.steps] }, // renew() puts other values in it
+    { columns, steps } = trace,
     n = steps.length,
-    stateAt = folder(trace),
+    stateAt = (k) => fold(k),
     kept = options.kept ?? {};
   const shown = new Set(
     columns.map((c) => c.key).filter((column) => !kept.hidden?.includes(column)),
@@ -83,7 +86,9 @@ function show(el, trace, options, t) {
   let begun = false, // the parts are there and may be drawn
     settled = false, // the reader's choices from here on are told to the host
     dragged = null, // runs out where the dragged slider rests
-    arrangedAt = 0;
+    arrangedAt = 0,
+    fold = folder(trace),
+    structure = null; // of this Trace, once another one has been compared with it
 
   const clock = makeClock(n, {
     speed: () => chosen.speed,
@@ -105,12 +110,15 @@ function show(el, trace, options, t) {
     tell();
     if (settled) arrange();
   });
-  const table = drawTable(trace, t, jumpTo, graph),
+  const mark = () => options.differs && markDifference(root, graph, options.differs);
+  const table = drawTable(trace, t, jumpTo, graph, mark),
     source = drawSource(trace, t, clock),
     panel = drawPanel(trace, t, stateAt, options.inputs);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, actions());
-  const title = String(trace.title || t("untitled"));
+  const named = h(options.heading ? "h1" : "p", { class: "mg-title" }),
+    seeded = h("p", { class: "mg-seeds" });
   const { root, main } = builtRoot();
+  say();
   const hovered = linkHighlights(root, graph, controls, lightSource);
   const redraw = () => begun && draw(false);
   const stage = makeStage(root, trace, { clock, panel, graph, source, arrange, redraw });
@@ -201,18 +209,15 @@ function show(el, trace, options, t) {
   }
 
   function builtRoot() {
-    const seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several says its own
-    const named = h(options.heading ? "h1" : "p", { class: "mg-title", title }, title);
     named.addEventListener("click", () => named.classList.toggle("mg-whole"));
-    const seeded = seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds),
-      side = h("div", { class: "mg-side" }, table.box, views.box);
+    const side = h("div", { class: "mg-side" }, table.box, views.box);
     const main = h(
       "div",
       { class: "mg-main" },
       h("div", { class: "mg-left" }, graph?.box ?? h("p", { class: "mg-note" }, t("noLayout"))),
       h("div", { class: "mg-right" }, source?.box, side),
     );
-    const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
+    const region = { class: "mg-root", tabindex: "-1" };
     const root = h(
       "section",
       { ...region, lang: t.lang, "data-theme": options.theme },
@@ -223,11 +228,40 @@ function show(el, trace, options, t) {
     return { root, main };
   }
 
+  // What stands above the picture.
+  function say() {
+    const title = String(trace.title || t("untitled")),
+      seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several says its own
+    named.textContent = named.title = title;
+    root.setAttribute("aria-label", t("viewer", { title }));
+    seeded.replaceChildren(...seeds);
+    seeded.hidden = !seeds.length;
+  }
+  // The further views keep what they made of the values: they need a new viewer.
+  function renew(other) {
+    if (views.names().length || other?.steps?.length !== n) return false;
+    structure ??= structureOf(trace);
+    if (structureOf(other) !== structure) return false;
+    const { title, seed, layout } = other,
+      moved = JSON.stringify(layout) !== JSON.stringify(trace.layout);
+    Object.assign(trace, { title, seed, layout });
+    other.steps.forEach((step, i) => (steps[i] = step));
+    fold = folder(trace);
+    say();
+    panel.renew();
+    if (moved) graph.build();
+    const wider = table.renew();
+    if (wider) table.show(shown);
+    draw(false);
+    if (moved || wider) arrange();
+    return true;
+  }
+
   const tableShown = () => chosen.table || !views.covering().length;
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
-    panel.reserve(root, clock.at());
+    panel.reserve(root);
     const viewsOpen = views.covering().length > 0,
       how = { viewsOpen, tableShown: tableShown(), stage: stage.on() };
     const moved = arrangeParts(root, main, { graph, table, source, ...how });
@@ -236,6 +270,8 @@ function show(el, trace, options, t) {
     else follow(false);
   }
   function follow(smooth) {
+    if (!settled) return; // nothing is laid out yet
+    panel.reach();
     const step = steps[clock.at() - 1];
     graph?.follow(step?.node, smooth);
     table.follow(step, smooth);
@@ -264,7 +300,7 @@ function show(el, trace, options, t) {
     panel.update(k, state);
     controls.update(k, now, panel.say.textContent);
     views.update(k, step, state);
-    if (options.differs) markDifference(root, graph, options.differs);
+    mark();
     lightSource();
     if (entered && settled) arrange();
     follow(smooth);
@@ -324,7 +360,7 @@ function show(el, trace, options, t) {
     jumpTo(id);
   });
   listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo });
-  const paper = listenPrint(clock, n);
+  const paper = listenPrint(clock, n, table);
 
   // the height changes at many a step
   const watcher = new ResizeObserver(
@@ -349,20 +385,24 @@ function show(el, trace, options, t) {
   watcher.observe(root);
   arrange();
   const { go, at } = clock;
-  return { go, root, length: n, step: at, views: views.names, state, destroy };
+  return { go, root, length: n, step: at, views: views.names, state, renew, destroy };
 }
 
 const REST = 150; // milliseconds without a move after which a dragged slider rests
 const CHOICES = ["explain", "source", "inLines", "speed", "table"];
 
 // Paper shows the end. Returns a function that ends this.
-function listenPrint(clock, n) {
+function listenPrint(clock, n, table) {
   let printed = 0;
   const before = () => {
     printed = clock.at();
     clock.go(n, false);
+    table.whole(true);
   };
-  const after = () => clock.go(printed, false);
+  const after = () => {
+    table.whole(false);
+    clock.go(printed, false);
+  };
   window.addEventListener("beforeprint", before);
   window.addEventListener("afterprint", after);
   return () => {
