@@ -24,7 +24,7 @@ from ..ops.reduce import sum_
 from ..ops.shape import reshape
 from .fused import Language
 from .instructions import Instruction, Literal, Type
-from .passes import with_instructions, without_repetitions
+from .passes import with_instructions, without_dead_code, without_repetitions
 from .row_groups import Finder
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def taken_apart(program: Program, language: Language) -> Program:
         if not (i.primitive.view or i.primitive.kind == "bilinear" or i.outputs[0] in inside)
     )
     apart = _rewritten(program, whole)[0] if whole else apart
-    return without_repetitions(apart)
+    return without_dead_code(without_repetitions(apart))
 
 
 def _rewritten(

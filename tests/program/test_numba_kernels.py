@@ -246,6 +246,13 @@ def random_program(seed: int) -> Any:
     return function
 
 
+def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Join what reads the same array, and compute values again, whatever their sizes."""
+    monkeypatch.setattr(sys.modules["minigrad.program.row_groups"], "ALONE", 1)
+    monkeypatch.setattr(sys.modules["minigrad.program.recomputation"], "LARGE", 1)
+    monkeypatch.setattr(sys.modules["minigrad.program.recomputation"], "SMALL_PART", 2)
+
+
 def check_random(seed: int) -> int:
     """Compare one random program, with its gradient; the number of its kernels."""
     function = random_program(seed)
@@ -268,13 +275,20 @@ def check_random(seed: int) -> int:
 
 @in_one_test
 @pytest.mark.parametrize("seed", range(12))
-def test_random_programs_compute_the_same(in_python: None, seed: int) -> None:
-    """Whatever is fused, each value is made before it is read, and is the same."""
+def test_random_programs_compute_the_same(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Whatever is fused, each value is made before it is read, and is the same; and so it is where
+    small arrays are treated as large ones are."""
+    assert check_random(seed) > 1
+    treat_as_large(monkeypatch)
     assert check_random(seed) > 1
 
 
 @pytest.mark.whole
-def test_more_random_programs(in_python: None) -> None:
+def test_more_random_programs(in_python: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(check_random(seed) for seed in range(12, 150)) > 500
+    treat_as_large(monkeypatch)
     assert sum(check_random(seed) for seed in range(12, 150)) > 500
 
 
@@ -679,6 +693,52 @@ def test_sums_of_products_are_taken_apart(in_python: None) -> None:
     assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 20), x, tensor(3, 2, 4, 5))
     long = [tensor(2, 3, 5, 13, dtype="float64") for _ in range(2)]
     assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 65), *long), "a long sum in float64"
+
+
+def stored(function: Any, *inputs: Any) -> list[int]:
+    """How many arrays of the shape of x each kernel stores."""
+    program = trace(function, *inputs)
+    agree(program, *inputs)
+    fused, shape = with_kernels(program), inputs[0].shape
+    kernels = [i for i in fused.instructions if isinstance(i.primitive, Kernel)]
+    return [sum(fused.types[n].shape == shape for n in i.outputs) for i in kernels]
+
+
+def test_large_values_are_computed_again(in_python: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only later blocks read of an earlier one, if few cheap operations make it of what lies
+    in memory, and no block then reads more; results have the bits of the stored ones."""
+    rows = sys.modules["minigrad.program.row_groups"]
+    again = sys.modules["minigrad.program.recomputation"]
+    x, y, w = tensor(4, 32), tensor(4, 32), tensor(32, 32) * 0.1
+
+    def two(between: Any, later: Any) -> Any:
+        """A block that makes (x · 2 + 1) and its square, and one behind a product."""
+
+        def function(x: Any, y: Any, w: Any) -> Any:
+            made = between(x, y)
+            return later(made.square() @ w, made, y)
+
+        return function
+
+    cheap, add = lambda x, y: x * 2 + 1, lambda p, made, y: (p + made) * 3
+    assert stored(two(cheap, add), x, y, w) == [2, 1], "small values are stored"
+    monkeypatch.setattr(again, "LARGE", 1)
+    monkeypatch.setattr(rows, "ALONE", 1)
+    assert stored(two(cheap, add), x, y, w) == [1, 1]
+    assert stored(two(lambda x, y: x * 2 - x.mean(1, keepdim=True), add), x, y, w) == [1, 1]
+    assert stored(two(lambda x, y: (x * 2).exp() + 1, add), x, y, w) == [2, 1], "costly"
+    assert stored(two(lambda x, y: x * y, add), x, y, w) == [2, 1], "two arrays for one"
+    assert stored(two(lambda x, y: x * y, lambda p, m, y: (p + m) * y), x, y, w) == [1, 1]
+    many = lambda x, y: ((((x * 2 + 1) * 3 + 1) * 4 + 1) * 5 + 1) * 6 + 1
+    assert stored(two(many, add), x, y, w) == [2, 1], "many operations"
+    assert stored(two(cheap, lambda p, m, y: ((p + m) * 3, m @ y.T)), x, y, w) == [2, 1]
+    assert stored(two(cheap, lambda p, m, y: ((p + m) * 3, m)), x, y, w) == [2, 1], "a result"
+    program = trace(two(cheap, add), x, y, w)
+    found = with_kernels(program)
+    monkeypatch.setattr(again, "LARGE", 1 << 30)
+    expected = with_kernels(program)
+    for _ in range(2):
+        np.testing.assert_array_equal(*(p(x, y, w).numpy() for p in (found, expected)))
 
 
 def side_by_side(x: Any, g: Any, *parameters: Any, **how: Any) -> Any:
