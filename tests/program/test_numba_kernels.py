@@ -40,6 +40,7 @@ from tests.ops.test_window_kernels import settings
 from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
 
 RNG = np.random.default_rng(0)
+START = RNG.bit_generator.state
 needs_numba = pytest.mark.skipif(
     importlib.util.find_spec("numba") is None,
     reason='Numba is not installed: pip install -e ".[jit]"',
@@ -94,6 +95,12 @@ def as_python(head: str, source: str, name: str) -> Any:
             kernel(*(a if hasattr(a, "ravel") else np.float64(a) for a in arrays))
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def own_numbers() -> None:
+    """Each test draws the numbers that it draws alone."""
+    RNG.bit_generator.state = START
 
 
 @pytest.fixture
