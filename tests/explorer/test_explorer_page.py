@@ -2,11 +2,15 @@
 network, and of people who do not see it.
 """
 
+import json
 import re
+import shlex
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
 from minigrad.viz.explorer import page
+from minigrad.viz.numbers import short
 
 from minigrad.cli import main
 
@@ -205,12 +209,76 @@ def test_a_derivative_is_made_the_function_and_differentiated_again(opened, visi
     visit.assert_clean()
 
 
-def test_predict_mode_asks_before_it_shows(opened):
-    tab = opened("#f=x*y&x=2&y=3")
+def test_predict_mode_asks_before_it_shows_and_judges_the_answer(opened, visit):
+    tab = opened("#f=x*y&x=2&y=3&mode=primal&step=2")
     tab.click("text=Predict")
     assert tab.get_attribute("text=Predict", "aria-pressed") == "true"
     tab.wait_for_url(re.compile("views=predict"))
-    assert tab.locator(".mg-views, .mg-beside-controls").first.inner_text() != ""
+    asked = tab.locator(".mg-view-predict")
+    assert "What will the value of v1 be?" in asked.inner_text()
+    product = tab.locator("tr[data-node=v1] td[data-col=v]")
+    tab.click(".mg-btn-next")
+    assert product.inner_text() == "", "the step waits for an answer"
+    asked.get_by_role("textbox").fill("5")
+    asked.get_by_role("button", name="Check").click()
+    assert "5 is not" in asked.inner_text() or "not right" in asked.inner_text()
+    assert product.inner_text() == ""
+    asked.get_by_role("textbox").fill("6")
+    asked.get_by_role("button", name="Check").click()
+    assert product.inner_text() == "6"
+    tab.click("text=Predict")
+    assert not tab.locator(".mg-view-predict").count()
+    visit.assert_clean()
+
+
+def test_the_menu_has_examples_of_all_five_documents_and_each_can_be_differentiated(opened, visit):
+    tab = opened()
+    labels = tab.locator("[aria-label='examples'] option").all_inner_texts()[1:]
+    for document in ("SINGA", "PyTorch", "MindSpore", "Autogradlib", "AutoDiff by L1aoXingyu"):
+        assert any(label.startswith(document) for label in labels), document
+    for label in labels:
+        tab.select_option("[aria-label='examples']", label=label)
+        assert tab.inner_text(".mgx-problem") == ""
+        tab.click(".mg-btn-last")
+        values = tab.locator("tbody td[data-col=v]").all_inner_texts()
+        assert values and all(values), label
+    visit.assert_clean()
+
+
+def test_the_copied_command_prints_what_the_page_shows(opened, capsys):
+    for address in (
+        f"#f={quote(BRANCHES)}&x=-1.5&mode=reverse",
+        "#f=x*sin(y)&x=2&y=pi/2&d.x=0&d.y=1",
+        "#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5",
+    ):
+        tab = opened(address)
+        tab.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
+        tab.click("text=Copy command")
+        tab.wait_for_selector(".mgx-copy:not([hidden])")
+        command = shlex.split(tab.input_value(".mgx-copy"))
+        assert command[0] == "minigrad"
+        assert main([*command[1:], "--format", "json"]) == 0
+        trace = json.loads(capsys.readouterr().out)
+        tab.click(".mg-btn-last")
+        final = {(n, c): v for s in trace["steps"] for n, c, v in s["writes"]}
+        for (node, column), value in final.items():
+            cell = tab.locator(f"tr[data-node='{node}'] td[data-col='{column}']")
+            assert cell.inner_text() == short(value), (address, node, column)
+
+
+def test_the_saved_picture_is_the_graph_at_its_step(opened, tmp_path):
+    tab = opened("#f=x*y&x=2&y=3&step=9")
+    with tab.expect_download() as waiting:
+        tab.click("text=Save SVG")
+    assert waiting.value.suggested_filename == "step-9.svg"
+    waiting.value.save_as(tmp_path / "picture.svg")
+    picture = ElementTree.parse(tmp_path / "picture.svg").getroot()
+    text = "".join(picture.itertext())
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "v1 = x · y631" in text, "the card of v1: value, tangent, adjoint"
+    assert not re.search(
+        r"\s(?:class|style)=", (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    )
 
 
 SHOWN = """(root) => ({

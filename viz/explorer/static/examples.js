@@ -1,4 +1,5 @@
-// Functions to begin with: those of the documents that this course follows, and small programs.
+// Functions to begin with: those of the five documents that this course follows, and small
+// programs.
 
 import { h } from "../../static/viewer/dom.js";
 
@@ -23,8 +24,42 @@ h3 = tanh(w3*h2)
 y = w4*h3
 (y - t)**2`;
 
+const TWO_USERS = `x2 = exp(x1)
+x3 = x2 + 1
+x2*x3`;
+
+// Those of a document begin with its name.
 export const EXAMPLES = [
-  { name: "The survey's example", f: "log(x1) + x1*x2 - sin(x2)", values: { x1: "2", x2: "5" } },
+  {
+    name: "MindSpore, and Baydin's survey: ln x1 + x1 x2 − sin x2",
+    f: "log(x1) + x1*x2 - sin(x2)",
+    values: { x1: "2", x2: "5" },
+  },
+  { name: "MindSpore: sine, then cosine", f: "cos(sin(x))", values: { x: "1" } },
+  {
+    name: "AutoDiff by L1aoXingyu: ln x1 + x1 x2 + sin x2",
+    f: "log(x1) + x1*x2 + sin(x2)",
+    values: { x1: "2", x2: "5" },
+  },
+  {
+    name: "AutoDiff by L1aoXingyu: a value with two users",
+    f: TWO_USERS,
+    values: { x1: "1" },
+    mode: "reverse",
+  },
+  {
+    name: "Autogradlib: (x − exp x)²",
+    f: "(x - exp(x))**2",
+    values: { x: "0.5" },
+    mode: "reverse",
+  },
+  { name: "PyTorch: 2 exp x + 3 y", f: "2*exp(x) + 3*y", values: { x: "0.5", y: "1" } },
+  { name: "PyTorch: 2 x² + 3 y²", f: "2*x**2 + 3*y**2", values: { x: "0.5", y: "1" } },
+  {
+    name: "SINGA: one unit of its perceptron",
+    f: "relu(w1*x1 + w2*x2 + b)",
+    values: { w1: "0.5", x1: "1", w2: "-0.1", x2: "2", b: "0.1" },
+  },
   {
     name: "A perceptron",
     f: "sigmoid(w1*x1 + w2*x2 + b)",

@@ -48,7 +48,7 @@ export function shareButtons({ state, viewer }) {
   const link = button("Copy link", (own) => copied(linkTo(state()), own, field)),
     command = button("Copy command", (own) => copied(commandOf(state()), own, field));
   const svg = button("Save SVG", () => {
-    const graph = viewer()?.root.querySelector(".mg-left svg");
+    const graph = viewer()?.root.querySelector(".mg-svg");
     if (!graph) return;
     const look = getComputedStyle(viewer().root);
     const text = pictureOf(graph, [], look.backgroundColor, look.color);
