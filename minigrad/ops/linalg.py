@@ -13,7 +13,7 @@ from ..backend import DType, NumpyArray, Shape, ignore_float_errors, numpy
 from ..core.primitive import bilinear
 from .batch import multiply_matrices
 from .costs import matmul_cost
-from .kernels import KernelCall
+from .kernels import KernelCall, row_major
 from .node_names import product_name
 from .shape import broadcast_to, permute, reshape, sum_to
 from .terms import matrix_terms
@@ -114,6 +114,16 @@ def matmul_kernel(k: KernelCall) -> list[str] | None:
         return None
     if len(a.shape) == 2 == len(b.shape):
         return _dot_kernel(k, a.shape, b.shape, b.dtype, k.operands[1], k.strides[1])
+    if (
+        len(a.shape) > 2 == len(b.shape)
+        and k.xp is numpy
+        and row_major(k.strides[0], a.shape, a.dtype)
+        and row_major(k.out_strides, k.made.shape, k.made.dtype)
+    ):  # one large product, as in `_matmul`
+        rows = math.prod(a.shape[:-1]), a.shape[-1]
+        left = k.view(k.operands[0], f".reshape{rows}")
+        out = k.view(k.out, f".reshape({rows[0]}, {b.shape[1]})")
+        return _dot_kernel(k, rows, b.shape, b.dtype, k.operands[1], k.strides[1], left, out)
     return [f"matmul({k.operands[0]}, {k.operands[1]}, out={k.out})"]
 
 
@@ -141,13 +151,22 @@ def affine_kernel(k: KernelCall) -> list[str] | None:
 
 
 def _dot_kernel(
-    k: KernelCall, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None
+    k: KernelCall,
+    a: Shape,
+    b: Shape,
+    dtype: DType,
+    text: str,
+    strides: tuple[int, ...] | None,
+    left: str = "",
+    out: str = "",
 ) -> list[str]:
-    """The product of two matrices, the right one copied where the engine copies it."""
+    """The product of two matrices, the right one copied where the engine copies it. left, out: the
+    first operand and the result, where those of the call are no matrices."""
+    left, out = left or k.operands[0], out or k.out
     if k.xp is not numpy or strides is None or not is_turned(a, b, strides):
-        return [f"{k.operands[0]}.dot({text}, out={k.out})"]
+        return [f"{left}.dot({text}, out={out})"]
     copy = k.scratch(b, dtype)
-    return [f"copyto({copy}, {text})", f"{k.operands[0]}.dot({copy}, out={k.out})"]
+    return [f"copyto({copy}, {text})", f"{left}.dot({copy}, out={out})"]
 
 
 matmul = bilinear(

@@ -287,6 +287,24 @@ def test_computed_bytes_are_measured_bytes() -> None:
     assert peak(eager) > 1.1 * stated["with plan"]
 
 
+@pytest.mark.parametrize(
+    ("batch", "w"), [((8, 32, 24), (24, 16)), ((2, 3, 5, 7), (7, 4)), ((3, 0, 4), (4, 2))]
+)
+def test_a_matrix_for_a_batch_makes_one_product_of_two_matrices(
+    batch: tuple[int, ...], w: tuple[int, int]
+) -> None:
+    """As in eager calls, with the same bits; where the batch is turned, NumPy's batched product."""
+    x, matrix = tensor(*batch), tensor(*w)
+    for turned in (False, True):
+        x = x.swapaxes(0, 1) if turned else x
+        program = trace(lambda x, w: (x * 2, (x * 2) @ w), x, matrix)
+        for _ in range(3):
+            got, want = program(x, matrix)[1], (x * 2) @ matrix
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+            assert turned or got.numpy().tobytes() == want.numpy().tobytes()
+        assert ("matmul(" in program.source()) == (turned and x.numel() > 0)
+
+
 def test_layouts_have_plans_of_their_own() -> None:
     """Inputs that lie differently in memory give the bits that eager runs give for them."""
     program = trace(lambda x: ((x * 2).sum(0), (x + 1).reshape(-1)), tensor(4, 3))
