@@ -19,7 +19,7 @@ REFUSED = 126
 
 def install() -> None:
     """Programs are refused quietly from now on, and pools that are imported use threads."""
-    import subprocess  # the server has imported it with asyncio
+    import subprocess
 
     run: Callable[..., None] = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 

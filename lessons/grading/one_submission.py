@@ -225,7 +225,8 @@ def _run(
     job: dict[str, Any],
     there: tuple[str, ...],
 ) -> None:
-    with server(names, job, there) as process:
+    program = "\n".join(source for _, source in work.cells)
+    with server(names, job, there, program) as process:
         Run(process, work, outcome, job["least"]).run()
 
 
@@ -273,10 +274,10 @@ _idle_lock = threading.Lock()
 
 @contextmanager
 def server(
-    forbid: tuple[str, ...], job: dict[str, Any], there: tuple[str, ...] = ()
+    forbid: tuple[str, ...], job: dict[str, Any], there: tuple[str, ...] = (), program: str = ""
 ) -> Iterator[Server]:
     """A server for submissions with a library without these names: an idle one if the job may start
-    warm, else a new one. there: packages beyond NumPy and minigrad.
+    warm, else a new one for this program. there: packages beyond NumPy and minigrad.
     """
     work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
     found = None
@@ -291,7 +292,10 @@ def server(
                     _idle.remove(entry)
                     found = entry[2]
                     break
-    found = found or Server(stripped_library.library(forbid, work), job["wrap"], work, there)
+    found = found or Server(
+        stripped_library.library(forbid, work), job["wrap"], work, there,
+        None if job["warm"] else program,
+    )  # fmt: skip
     healthy = False
     try:
         yield found

@@ -23,13 +23,16 @@ import numpy as np
 
 from minigrad.cli.folders import remove
 
-from . import packages, sandbox
+from . import fork_server, packages, sandbox
 from .student_process import Child
 
 KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
 CREDENTIALS = socket.CMSG_SPACE(12) if KNOWN_SENDERS else 0
 """Room for the numbers of process, user and group, which Linux adds to a message."""
-BOOT = "import sys; sys.path.append({library!r}); from untrusted.fork_server import main; main()"
+BOOT = (
+    "import sys; sys.path.append({library!r}); from untrusted.fork_server import main;"
+    " main({modules!r})"
+)
 
 
 def python_paths(library: Path) -> list[str]:
@@ -87,11 +90,17 @@ def bubblewrap(library: Path, folder: Path, more: Sequence[str] = ()) -> list[st
 class Server:
     """A forking server (fork_server.py), and the folder in which its children work one by one.
 
-    there: packages beyond NumPy and minigrad that its children may import.
+    there: packages beyond NumPy and minigrad that its children may import. program: for a server
+    of one submission only, its code.
     """
 
     def __init__(
-        self, library: Path, wrap: bool, work: Path | None = None, there: tuple[str, ...] = ()
+        self,
+        library: Path,
+        wrap: bool,
+        work: Path | None = None,
+        there: tuple[str, ...] = (),
+        program: str | None = None,
     ) -> None:
         if not hasattr(os, "fork"):
             raise sandbox.SandboxError(
@@ -111,13 +120,9 @@ class Server:
             self.readable += [str(self.packages.resolve()), *linked]
         self.control, theirs = socket.socketpair()
         command = bubblewrap(library, self.base, self.readable) if wrap else []
-        command += [
-            os.path.realpath(sys.executable),
-            "-I",
-            "-S",
-            "-c",
-            BOOT.format(library=str(library)),
-        ]
+        modules = None if program is None else fork_server.needed_by(program)
+        boot = BOOT.format(library=str(library), modules=modules)
+        command += [os.path.realpath(sys.executable), "-I", "-S", "-c", boot]
         threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
         environment = {
             "LANG": "C.UTF-8",

@@ -273,7 +273,7 @@ def bubblewrap_works(work: Path) -> bool:
     if not bubblewrap(work, work):
         return False
     try:
-        Server(stripped_library.library((), work), True, work).close()
+        Server(stripped_library.library((), work), True, work, program="").close()
     except (SandboxError, OSError):
         return False
     return True

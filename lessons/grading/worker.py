@@ -24,8 +24,8 @@ code computes with what a stub of a display package gave it.
 from __future__ import annotations
 
 import _sitebuiltins
-import asyncio
 import builtins
+import inspect
 import io
 import linecache
 import os
@@ -75,7 +75,7 @@ class Student:
         self.names |= dict.fromkeys(("_", "__", "___"), "")
         self.shown: Any = ""
         self.futures = 0
-        self.runner: asyncio.Runner | None = None
+        self.runner: Any = None  # asyncio's, from the first `await` at the top of a cell on
         sys.modules["__main__"] = self.module
         self.drives: dict[str, Callable[..., Any]] = {}
         self.printed = _Kept(PRINTED)
@@ -166,7 +166,10 @@ class Student:
     def _execute(self, code: types.CodeType) -> None:
         self.futures |= code.co_flags & FUTURES
         result = eval(code, self.names)
-        if asyncio.iscoroutine(result):
+        # The first call after a cell, in which a tracer that it left behind fails.
+        if inspect.iscoroutine(result):
+            import asyncio  # most submissions do not need it
+
             self.runner = self.runner or asyncio.Runner()
             self.runner.run(result)
 

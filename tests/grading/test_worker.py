@@ -598,6 +598,33 @@ def test_the_server_ends_when_the_grader_closes_its_pipe(library):
         server.command(do="cpu")
 
 
+LOADED = "import sys\nloaded = {'minigrad.nn', 'asyncio', 'minigrad.watch'} & set(sys.modules)\n"
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(
+    ("use", "loaded"),
+    [
+        ("import minigrad", set()),
+        ("from minigrad import nn\nnn.Linear(1, 1)", {"minigrad.nn"}),
+        ("import asyncio\nawait asyncio.sleep(0)", {"asyncio"}),
+    ],
+)
+def test_a_server_of_one_submission_loads_what_its_program_names(library, use, loaded):
+    cells = [LOADED + f"assert loaded == {loaded}, loaded", use, "import minigrad.watch\n" + F, G]
+    server = process_server.Server(library, False, program="\n".join([use, F, G]))
+    try:
+        work = supervisor.Work(
+            [(f"cell {i}", cell) for i, cell in enumerate(cells)],
+            [(e, e.cases(np.random.default_rng(5))) for e in (f, g)],
+        )
+        outcome = supervisor.Outcome()
+        supervisor.Run(server, work, outcome, "process").run()
+    finally:
+        server.close()
+    assert (outcome.cells, outcome.flags, points(outcome)) == ({}, [], (3, 1))
+
+
 # ----------------------------------------------------------------------------------- what is absent
 
 
