@@ -26,7 +26,7 @@ COLUMNS = {
 }
 
 
-WHOLE, ALL_WHOLE = 4096, 24_000
+WHOLE, ALL_WHOLE = 4096, 12_000
 """Arrays of up to so many elements, and up to so many in one Trace, are whole where a product, a
 convolution or a pooling reads or writes them."""
 

@@ -12,7 +12,7 @@ from minigrad.core.primitive import registry
 from minigrad.ops.terms import MOST, Index, Terms, as_data
 from minigrad.trace.schema import TraceError, validate
 from minigrad.watch.trace import trace_function
-from minigrad.watch.trace_writer import WHOLE
+from minigrad.watch.trace_writer import ALL_WHOLE, WHOLE
 from tests.helpers.op_cases import CASES, Case
 
 WITH_TERMS = [case for case in CASES if registry[case.primitive].terms]
@@ -129,3 +129,21 @@ def test_wrong_terms_and_elements_are_refused(change: Any, message: str) -> None
     change(node, trace["steps"][0]["writes"][0][2])
     with pytest.raises(TraceError, match=message):
         validate(trace)
+
+
+def test_a_trace_holds_so_many_elements_and_no_more() -> None:
+    """A long chain of products stays a document of a bounded size; what comes first is whole."""
+
+    def chain(x: Any, w: Any) -> Any:
+        for _ in range(20):
+            x = (x @ w).tanh()
+        return x.sum()
+
+    trace = trace_function(chain, np.ones((64, 20)), np.ones((20, 20)), mode="reverse")
+    held = [
+        len(value["elements"])
+        for step in validate(trace)["steps"]
+        for _, _, value in step["writes"]
+        if isinstance(value, dict) and "elements" in value
+    ]
+    assert 0.8 * ALL_WHOLE < sum(held) <= ALL_WHOLE
