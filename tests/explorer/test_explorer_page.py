@@ -198,6 +198,13 @@ def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
     assert tab.locator(".mgx-ways tbody tr").nth(3).inner_text().split("\t")[2] == "1.71633781454"
 
 
+def test_a_huge_symbolic_derivative_is_counted_in_few_digits(opened):
+    program = "x = 1\nfor i in range(30):\n    x = x - (x*x - a)/(2*x)\nx"
+    tab = opened(f"#f={quote(program)}&a=2")
+    how = tab.locator(".mgx-ways tbody tr").nth(3).locator("td").first.inner_text()
+    assert re.fullmatch(r"a formula of \d\.\d{1,3}e\d\d operations", how)
+
+
 def test_a_derivative_is_made_the_function_and_differentiated_again(opened, visit):
     tab = opened("#f=x**3*y&x=2&y=5")
     tab.click("text=f := ∂f/∂x")

@@ -71,7 +71,7 @@ export function waysPanel({ choose, state }) {
     again.textContent = `f := ∂f/∂${name}`;
     again.title = "Make this derivative the function, to differentiate it again";
     again.disabled = program === null;
-    const counted = `${operations} operation${operations === 1 ? "" : "s"}`;
+    const counted = `${short(operations)} operation${operations === 1 ? "" : "s"}`;
     const shown = text ? `${text} (${counted})` : `a formula of ${counted}`;
     rows.push(
       comparedRow("symbolic", shown, twelveDigits(number), short(Math.abs(number - slope))),
