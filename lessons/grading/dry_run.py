@@ -31,7 +31,7 @@ from .process_server import python_paths
 from .sheet import asked_in, given_by, module_for
 from .student_process import WALL
 from .submitted_notebooks import cells_of, load, source_of
-from .supervisor import CELL_S, Outcome, Work, forbidden, iter_groups, key_of, why_missing
+from .supervisor import CELL_S, STOPS, Outcome, Work, forbidden, iter_groups, key_of, why_missing
 
 BOOT = """\
 import os, sys
@@ -148,28 +148,60 @@ def _asked(
 
 
 def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path) -> Outcome:
-    """What a process gives whose library is without some names."""
-    outcome = Outcome()
-    folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
-    for name, file in work.given.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(file.read_bytes())
-    with _Process(stripped_library.library(names, base), folder, there, base) as process:
-        for name, source in work.cells:
-            answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
-            if error := protocol.one_line(answer.get("error")):
-                outcome.cells[name] = error
-        for exercise, cases in work.exercises:
-            drive = ""
-            if code := exercise.drive_code():
-                drive = key_of(code)
-                process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
-            outcome.returned[exercise.name] = [
-                _returned(process.call(exercise, case, drive), exercise.called(case), work, outcome)
-                for case in cases
-            ]
-        outcome.withheld, outcome.picture = process.withheld, process.picture
+    """What processes give whose library is without some names. As in grading, what does not come
+    back costs itself: a cell is left out, and a new process goes on with the next exercise.
+    """
+    outcome, library = Outcome(), stripped_library.library(names, base)
+    todo, left_out = list(work.exercises), set[str]()
+    for _ in range(STOPS + 1):
+        folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
+        for name, file in work.given.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(file.read_bytes())
+        with _Process(library, folder, there, base) as process:
+            _run_cells(process, work, left_out, outcome)
+            while todo and not process.gone:
+                exercise, cases = todo.pop(0)
+                outcome.returned[exercise.name] = _run_calls(
+                    process, exercise, cases, work, outcome
+                )
+            outcome.withheld |= process.withheld
+            outcome.picture |= process.picture
+        if not todo:
+            break
+    for exercise, cases in todo:
+        over = Returned(error=f"It was not run: {STOPS} steps were stopped before it.", kind="time")
+        outcome.returned[exercise.name] = [over] * len(cases)
     return outcome
+
+
+def _run_cells(process: _Process, work: Work, left_out: set[str], outcome: Outcome) -> None:
+    """Runs the cells; one that does not come back is left out from then on."""
+    for name, source in work.cells:
+        if name in left_out:
+            continue
+        answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
+        if error := protocol.one_line(answer.get("error")):
+            outcome.cells[name] = error
+        if process.gone:
+            left_out.add(name)
+            return
+
+
+def _run_calls(
+    process: _Process, exercise: Exercise, cases: list[Case], work: Work, outcome: Outcome
+) -> list[Returned]:
+    """What the calls of an exercise give; after one that does not come back no other is made."""
+    drive, found = "", list[Returned]()
+    if code := exercise.drive_code():
+        drive = key_of(code)
+        process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
+    for case in cases:
+        answer = process.call(exercise, case, drive)
+        found.append(_returned(answer, exercise.called(case), work, outcome))
+        if process.gone:
+            return found + [found[-1]] * (len(cases) - len(found))
+    return found
 
 
 class _Process:
@@ -193,7 +225,7 @@ class _Process:
         self.lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.number = 0
-        self.withheld = self.picture = False
+        self.withheld = self.picture = self.gone = False
 
     def __enter__(self) -> _Process:
         return self
@@ -251,9 +283,11 @@ class _Process:
                 line = self.lines.get(timeout=seconds)
             except queue.Empty:
                 self.process.kill()
+                self.gone = True
                 return {"error": "It took too long, so it was stopped.", "kind": "time"}
             if not line:
                 self.lines.put(b"")
+                self.gone = True
                 return {"error": "The process ended by itself.", "kind": "died"}
             try:
                 answer = protocol.loads(line)

@@ -150,3 +150,16 @@ def test_a_notebook_without_a_sheet_is_refused(tmp_path, capsys):
 def test_a_process_that_ends_is_told(folder):
     found = dry_run(write(folder, {"f": "import os\nos._exit(0)"}))
     assert found.lost and "The process ended by itself." in str(found)
+
+
+def test_a_loop_costs_its_cell_or_its_exercise_alone(folder, monkeypatch):
+    monkeypatch.setattr("minigrad.lessons.grading.dry_run.CELL_S", 1.0)
+    loop = "def g(x):\n    while True:\n        pass"
+    first = "while True:\n    pass"
+    path = folder / "small.ipynb"
+    path.write_text(json.dumps(notebook({"g": loop}, first=first)))
+    said = str(dry_run(path))
+    assert "✗ g: It took too long, so it was stopped." in said
+    assert "✓ f: it runs" in said and "✓ Counter: it runs" in said
+    assert "✗ cell 1: It took too long, so it was stopped." in said
+    assert "ended by itself" not in said
