@@ -11,6 +11,7 @@ in the output.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
@@ -18,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
@@ -113,10 +115,25 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
             extra_arguments=options,
         )
         try:
-            client.execute()
+            with _handlers_of_signals_kept():
+                client.execute()
         except nbclient.exceptions.CellControlSignal as error:  # a cell raised, or took too long
             (folder / FAILED).write_text(str(error), encoding="utf-8")
     (folder / EXECUTED).write_text(nbformat.writes(book), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _handlers_of_signals_kept() -> Iterator[None]:
+    """nbclient would put its own in the place of the run's, and the system's after them: then
+    SIGTERM ends nothing, or ends the run without its end.
+    """
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("the run of the tests handles signals")
+
+    methods = {"add_signal_handler": refuse, "remove_signal_handler": refuse}
+    with mock.patch.multiple(asyncio.SelectorEventLoop, **methods):
+        yield
 
 
 @contextlib.contextmanager

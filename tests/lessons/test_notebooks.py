@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from minigrad.lessons import exercises
 from minigrad.lessons.exercises.lesson02 import EXERCISES
 from minigrad.lessons.grading import check
 
+from tests.helpers import lesson_runs
 from tests.helpers.lesson_runs import NOTEBOOKS, executed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -227,3 +229,20 @@ def test_a_prediction_is_not_printed_before_it_is_asked():
         before.append(cell.source + (text(cell) if cell.cell_type == "code" else ""))
     assert len(before) > 10
     assert "1.716" not in "\n".join(before)
+
+
+@pytest.mark.unix
+def test_a_notebook_that_is_executed_leaves_the_handlers_of_signals(tmp_path):
+    """Otherwise SIGTERM ends a run of the tests without its end, or not at all."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")])
+    nbformat.write(book, tmp_path / "sum.ipynb")
+    received: list[int] = []
+    note = lambda number, frame: received.append(number)
+    before = signal.signal(signal.SIGTERM, note)
+    try:
+        lesson_runs._execute(tmp_path / "sum.ipynb", "instructors", tmp_path)
+        assert signal.getsignal(signal.SIGTERM) is note
+        signal.raise_signal(signal.SIGTERM)
+        assert received == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
