@@ -148,8 +148,9 @@ def test_a_notebook_without_a_sheet_is_refused(tmp_path, capsys):
 
 @pytest.mark.whole
 def test_a_process_that_ends_is_told(folder):
-    found = dry_run(write(folder, {"f": "import os\nos._exit(0)"}))
+    found = dry_run(write(folder, {"f": f"import os\nos._exit(0)\n{F}"}))
     assert found.lost and "The process ended by itself." in str(found)
+    assert "✓ g: it runs" in str(found)
 
 
 def test_a_loop_costs_its_cell_or_its_exercise_alone(folder, monkeypatch):
