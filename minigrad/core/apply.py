@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .. import backend, explain
-from ..backend import MODULES, PYTHON_SCALARS, SINGLE_OR_DOUBLE, canonical, is_differentiable
+from ..backend import MODULES, NUMPY_PAYLOADS, PYTHON_SCALARS, SINGLE_OR_DOUBLE, canonical
 from . import forward, observe, primitive
 from .graph import state
 from .primitive import Args, Params, Primitive
@@ -21,7 +21,9 @@ from .tensor import Payload, Tensor, as_tensor, grad_node, record, wrap
 from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
-"""Operands of these types need no promotion if all tensors are float32, or all are float64."""
+"""Operands of these types need no promotion if the tensors' arrays are `_ALIKE`."""
+_ALIKE = [{(host, dtype)} for host in (True, False) for dtype in SINGLE_OR_DOUBLE]
+"""Where the tensors of a call can be (host memory or not), and their dtype, if both are one."""
 
 
 def apply(prim: Primitive, args: Args, params: Params) -> Any:
@@ -83,14 +85,14 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     """Operands of one dtype, by PyTorch's rules; arrays beside tensors become constant tensors."""
     if Tensor not in map(type, args):  # called by a rule, whose arrays have one dtype
         return _floating(args) if prim.promote == "float" else args
+    kinds = {(type(a.array) in NUMPY_PAYLOADS, a.array.dtype) for a in args if type(a) is Tensor}
+    if kinds in _ALIKE and _PLAIN.issuperset(map(type, args)):
+        return args
     device = backend.device_for_numbers([a.array for a in args if type(a) is Tensor])
     if device is not None:
         move: Any = partial(primitive.registry["move"], device=device, back="cpu")
         host = [backend.is_host_number(getattr(a, "array", a)) for a in args]
         args = tuple([move(a) if there else a for a, there in zip(args, host, strict=True)])
-    dtypes = {a.array.dtype for a in args if type(a) is Tensor}
-    if len(dtypes) == 1 and dtypes <= SINGLE_OR_DOUBLE and _PLAIN.issuperset(map(type, args)):
-        return args
     operands = [_operand(a) for a in args]
     if prim.real_only:
         explain.refuse_complex(prim, operands)
@@ -100,7 +102,7 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     dtype = backend.result_type([o.array if type(o) is Tensor else o for o in operands[first:]])
     if int in map(type, operands) and dtype.kind in "iu":
         operands = [prim.integer_operand(o, dtype) for o in operands]
-    if prim.promote == "float" and not is_differentiable(dtype):
+    if prim.promote == "float" and not backend.is_differentiable(dtype):
         dtype = backend.default_dtype()
     targets = prim.dtypes_for(operands[first:], dtype)
     return (*operands[:first], *map(_cast, operands[first:], args[first:], targets))
@@ -108,7 +110,7 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
 
 def _floating(arrays: Args) -> Args:
     """A rule's operands: integers and booleans as floating numbers, if there is nothing else."""
-    if any(is_differentiable(a.dtype) for a in arrays if hasattr(a, "dtype")):
+    if any(backend.is_differentiable(a.dtype) for a in arrays if hasattr(a, "dtype")):
         return arrays
     as_float: Any = lambda a: float(a) if isinstance(a, bool | int) else a
     kind = backend.default_dtype()
