@@ -52,12 +52,13 @@ def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """
     x, index = as_tensor(x), as_tensor(index)
     axis = fn.axis_of(x.ndim, dim, "gather")
+    if index.numel():  # an index of nothing may have any shape
+        same_ndim("gather", ("x", x), ("index", index))
+        if x.ndim and index.ndim:
+            fits_within("gather", "x", index.shape, x.shape, axis)
     index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
-    if index.numel() == 0:  # an index of nothing may have any shape
+    if index.numel() == 0:
         return x.reshape(-1)[:0].reshape(index.shape)
-    same_ndim("gather", ("x", x), ("index", index))
-    if x.ndim and index.ndim:
-        fits_within("gather", "x", index.shape, x.shape, axis)
     return (
         read_along(x, index, axis)
         if x.ndim and index.ndim

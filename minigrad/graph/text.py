@@ -79,7 +79,7 @@ def _operator(label: str) -> str | None:
     another.
     """
     notation = getattr(registry.get(label), "notation", None)
-    term = formula(notation) if notation is not None else None
+    term = formula(notation) if isinstance(notation, str) else None
     plain = (
         isinstance(term, tuple)
         and not term[0].isalpha()
