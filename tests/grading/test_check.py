@@ -349,6 +349,22 @@ def test_a_training_gets_the_time_that_its_exercise_gives(monkeypatch):
     assert feedback.passed, "two runs of 0.15 seconds: more than what other checks have here"
 
 
+def test_a_notebook_gives_twice_the_processor_time_of_grading(monkeypatch):
+    """Its clock runs on while a busy machine does something else."""
+    given = []
+    monkeypatch.setattr("minigrad.lessons.grading.checking.SECONDS", 3.0)
+    monkeypatch.setattr(
+        "minigrad.lessons.grading.checking.run_cases", lambda *a: given.append(a[-1]) or []
+    )
+    monkeypatch.setattr("minigrad.lessons.grading.checking.judge_here", lambda *a: None)
+    monkeypatch.setattr("minigrad.lessons.grading.checking.feedback_of", lambda *a: None)
+    for limit in (12.0, 1.0):
+        exercise = Exercise("slow", {"a": 1}, lambda rng: iter([Case("a", x=1)]), limit_s=limit)
+        exercise.verify = lambda case, got: None
+        check_exercise(exercise, [lambda x: x])
+    assert given == [24.0, 3.0]
+
+
 # ------------------------------------------------------------------------------------ verification
 
 
