@@ -9,14 +9,13 @@ another page, as one that an earlier version wrote.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks import command
-from benchmarks.viewer import BROWSERS, FLAGS, table
+from benchmarks.viewer import BROWSERS, FLAGS, browser_and_driver, table
 
 FORMULA = "log(x1)+x1*x2-sin(x2)+exp(x1/4)*cos(x2)-tanh(x1*x2)+sqrt(x1)+x1**3"
 
@@ -83,13 +82,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--page", type=Path, metavar="FILE", help="a page that was written before")
     options = parser.parse_args(argv)
     names = ("chromium-headless-shell", *BROWSERS)
-    program = next((found for name in names if (found := shutil.which(name))), None)
-    if program is None:
-        parser.error("no Chromium was found: install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        parser.error('playwright is not installed: pip install "minigrad[test]"')
+    program, sync_playwright = browser_and_driver(parser, names)
     if options.page is not None and not options.page.is_file():
         parser.error(f"there is no file {options.page}")
 

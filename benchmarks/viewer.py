@@ -20,6 +20,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -191,18 +192,25 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main(argv: list[str]) -> int:
-    parser = command.parser("viewer", __doc__)
-    parser.count("--repeat", 30, "timed steps and scrubs")
-    parser.copy("viewer.md")
-    options = parser.parse_args(argv)
-    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+def browser_and_driver(parser: command.Parser, names: Sequence[str]) -> tuple[str, Any]:
+    """The path of the first of these browsers that is installed, and Playwright's context; ends the
+    command where there is none."""
+    program = next((found for name in names if (found := shutil.which(name))), None)
     if program is None:
         parser.error("no Chromium was found: install chromium")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         parser.error('playwright is not installed: pip install "minigrad[test]"')
+    return program, sync_playwright
+
+
+def main(argv: list[str]) -> int:
+    parser = command.parser("viewer", __doc__)
+    parser.count("--repeat", 30, "timed steps and scrubs")
+    parser.copy("viewer.md")
+    options = parser.parse_args(argv)
+    program, sync_playwright = browser_and_driver(parser, BROWSERS)
 
     from benchmarks import machine, report
 
