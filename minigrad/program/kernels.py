@@ -21,7 +21,7 @@ UFUNCS: dict[str, tuple[str, str]] = {
     "/": ("true_divide", "fc"), "neg": ("negative", "fci"),
     "sqrt": ("sqrt", "fc"), "exp": ("exp", "fc"), "exp2": ("exp2", "f"), "expm1": ("expm1", "fc"),
     "log": ("log", "fc"),
-    "log2": ("log2", "fc"), "log10": ("log10", "fc"), "log1p": ("log1p", "fc"),
+    "log2": ("log2", "fc"), "log10": ("log10", "fc"), "log1p": ("log1p", "f"),
     "logaddexp": ("logaddexp", "f"), "sin": ("sin", "fc"),
     "cos": ("cos", "fc"), "tan": ("tan", "fc"), "asin": ("arcsin", "fc"), "acos": ("arccos", "fc"),
     "atan": ("arctan", "fc"),

@@ -53,7 +53,7 @@ GRADE = ("sheet/sheet.py", "--out", "out")
         (("grade", "sheet", "sheet/sheet.py"), "ready to grade with"),
         (("grade", "regrade", *GRADE), "no code was run again"),
         (("grade", "marks", *GRADE), "marks.csv"),
-        (("grade", "term", "course.toml"), "1 students"),
+        (("grade", "term", "course.toml"), "1 student: totals.csv"),
         (("grade", "export", *GRADE, "--pages", "pages"), "pages/index.html"),
         (("release", "handout", "sheet/sheet.py"), "wrote 2 file"),
         (("trace", "sin(x)**2", "x=1"), "sin"),

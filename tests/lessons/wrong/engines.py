@@ -334,7 +334,7 @@ BODIES = {
             """
     g = g if axis is None else np.expand_dims(g, axis)
     return np.broadcast_to(g, x.shape) / (x.size if axis is None else x.shape[axis])""",
-            "Already the graph of `sum`",
+            "as if it were a mean",
         ),
         "a new axis in front": ("np.broadcast_to(g, x.shape)", "sum over columns(x1)"),
         "times x": (
