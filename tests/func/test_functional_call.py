@@ -95,6 +95,43 @@ def test_names_that_are_wrong_are_named():
         func.functional_call(module, {"weight": mg.ones(2, 3)}, mg.ones(3), strict=True)
 
 
+class Counting(nn.Module):
+    """One buffer is replaced in each call, another one is written to."""
+
+    def __init__(self):
+        self.register_buffer("calls", mg.zeros(()))
+        self.register_buffer("total", mg.zeros(()))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        self.total.add_(x)
+        return self.calls * x
+
+
+def test_buffers_that_the_module_changes_are_changed_where_they_were_given():
+    module = Counting()
+    state = {"calls": mg.tensor(5.0), "total": mg.tensor(1.0)}
+    for k in (1, 2):
+        assert func.functional_call(module, state, mg.tensor(2.0)).item() == 2 * (5 + k)
+        assert [v.item() for v in state.values()] == [5 + k, 1 + 2 * k]
+    func.functional_call(module, (state,), mg.tensor(2.0))
+    assert [v.item() for v in state.values()] == [7, 7]
+    assert [b.item() for b in module.buffers()] == [0, 0]
+
+
+def test_a_tensor_is_given_once():
+    module, x = Tied(), mg.tensor(X)
+    with pytest.raises(ValueError, match="last is in several of the dicts"):
+        func.functional_call(module, ({"last": mg.ones(3)}, {"last": mg.ones(3)}), x)
+    two, one = {"first": mg.ones(3), "more.0": mg.zeros(3)}, mg.ones(3)
+    with pytest.raises(ValueError, match=r"first and more\.0 are one tensor of the module"):
+        func.functional_call(module, two, x)
+    results = [
+        func.functional_call(module, d, x) for d in ({"first": one}, dict.fromkeys(two, one))
+    ]
+    assert results[0].tolist() == results[1].tolist()
+
+
 @pytest.mark.oracle
 def test_it_is_called_as_pytorchs_is(torch):
     results = []
@@ -150,6 +187,10 @@ def test_an_ensemble_is_computed_at_once_from_stacked_states(torch):
 def test_an_ensemble_needs_modules_that_are_alike():
     models = ensemble(mg)
     models[0][0].weight.requires_grad_(False)
+    with pytest.raises(ValueError, match=r"0\.weight requires grad in some of the modules only"):
+        func.stack_module_state(models)
+    for model in models:
+        model[0].weight.requires_grad_(False)
     stacked = func.stack_module_state(models)[0]
     assert [n for n, p in stacked.items() if not p.requires_grad] == ["0.weight"]
     for wrong, words in (
