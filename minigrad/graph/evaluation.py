@@ -34,6 +34,12 @@ def fed_value(node: Node, value: Any) -> Tensor:
                 f" fed, as in value.astype({str(declared)!r})."
             )
         payload = backend.as_payload(payload, declared)
+    elif declared is None and backend.is_narrow(found):
+        raise DTypeError(
+            f"run: {node.name} has no declared dtype, but was fed {found}, which the graph must"
+            " know to compute in float32 what would overflow. Declare it:"
+            f" Variable({node.name!r}, dtype={str(found)!r})."
+        )
     elif declared is None and not (
         (backend.is_differentiable(found) and found.kind == node.dtype.kind)
         or backend.is_floating(found)

@@ -38,9 +38,9 @@ def Variable(
     """A value that is fed when the graph runs.
 
     shape, dtype: of what will be fed. Without a shape, each run may feed another one; without a
-    dtype it is a floating one, decided by the run (integers that are fed then become float64). With
-    both, mistakes are found when the graph is built. Raises TypeError for sizes that are not
-    integers.
+    dtype it is a floating one, decided by the run (integers that are fed then become float64;
+    float16 and bfloat16 must be declared). With both, mistakes are found when the graph is built.
+    Raises TypeError for sizes that are not integers.
     """
     node = new_node(
         placeholder_op, (), {}, unknown_shape(), unknown_dtype(), "x" if name is None else str(name)

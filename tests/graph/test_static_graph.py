@@ -149,12 +149,28 @@ def test_inputs_read_for_their_shape_get_no_derivative():
 def test_dtypes_of_gradients_are_those_of_the_variables():
     x, y = Variable("x"), Variable("y")
     z = x * y * np.ones(3)
-    feeds = {x: np.ones(3, "float32"), y: np.ones((2, 3), "float16")}
+    feeds = {x: np.ones(3, "float32"), y: np.ones((2, 3), "float64")}
     assert [g.dtype for g in Executor([z, *gradients(z, [x, y])]).run(feeds)] == [
         np.float64,
         np.float32,
-        np.float16,
+        np.float64,
     ]
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16])
+def test_half_precision_is_computed_as_in_eager_runs_or_must_be_declared(dtype):
+    """What overflows in between is computed in float32, which the graph decides as it is built."""
+    values = mg.tensor([250.0, 260.0, 300.0], dtype=dtype)
+    x = Variable("x", dtype=dtype)
+    y = x.var(0, correction=0)
+    found = Executor([y, *gradients(y, [x])]).run({x: values})
+    leaf = values.detach().requires_grad_()
+    leaf.var(0, correction=0).backward()
+    wanted = [leaf.detach().var(0, correction=0), leaf.grad]
+    assert [mg.tensor(f).tolist() for f in found] == [w.tolist() for w in wanted]
+    undeclared = Variable("u")
+    with pytest.raises(mg.errors.DTypeError, match=rf"Variable\('u', dtype='{dtype}'\)"):
+        run(undeclared.var(0), {undeclared: values})
 
 
 @pytest.mark.parametrize(
