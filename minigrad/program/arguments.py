@@ -9,18 +9,34 @@ from typing import Any
 from .. import autograd, backend
 from ..core.graph import state
 from ..core.tensor import Leaf, Tensor, grad_node
-from .guards import PLAIN
+from .guards import PLAIN, has_hooks
 
 
 class Arguments:
     """The arguments of a call: tensors (the program's inputs), and what is part of the program.
     key: equal for calls that may share one.
+
+    A leaf is a part of the program, as a parameter is, unless the calls bring another one each
+    time. changing: the names of the arguments where they do; a leaf without gradient and hooks is
+    an input there. leaves: those that could be inputs and are not, by name.
     """
 
-    __slots__ = ("_numbers", "args", "containers", "key", "kwargs", "problem", "roots", "tensors")
+    __slots__ = (
+        "_numbers", "args", "changing", "containers", "key", "known", "kwargs", "leaves", "problem",
+        "roots", "tensors",
+    )  # fmt: skip
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args, self.kwargs = args, kwargs
+    def __init__(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        changing: frozenset[str] = frozenset(),
+        known: frozenset[int] = frozenset(),
+    ) -> None:
+        """known: identities of leaves that were inputs before the call, which may have given them
+        gradients."""
+        self.args, self.kwargs, self.changing, self.known = args, kwargs, changing, known
+        self.leaves: dict[str, Tensor] = {}
         self.tensors: list[Tensor] = []
         self.roots: list[
             tuple[str, Any]
@@ -37,7 +53,8 @@ class Arguments:
 
     def changed(self) -> bool:
         """Whether a list or dict among them holds other things than it did."""
-        now = Arguments(self.args, self.kwargs)
+        known = frozenset(id(t) for t in self.tensors if t.node is not None)
+        now = Arguments(self.args, self.kwargs, self.changing, known)
         return self.key != now.key or not (
             _identical(self.tensors, now.tensors) and _identical(self.containers, now.containers)
         )
@@ -45,12 +62,16 @@ class Arguments:
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
             array, node = value.array, value.node if value.view_of is None else grad_node(value)
-            if node is None and value.tangents is None and value.stored_grad is None:
+            if (
+                value.tangents is None and value.stored_grad is None
+                if node is None
+                else self._is_input(name, value)
+            ):
                 number = self._numbers.setdefault(id(value), len(self.tensors))
                 if number < len(self.tensors):
                     return number  # the same tensor once more
                 self.tensors.append(value)
-                return array.shape, array.dtype, type(array), array.strides
+                return array.shape, array.dtype, type(array), array.strides, node is None
             if not isinstance(node, Leaf):
                 self.problem = f"{name} carries a graph, tangents or a .grad: detach() it"
             self.roots.append((name, value))
@@ -63,6 +84,19 @@ class Arguments:
             self.problem = f"{name} is an array: give it as a tensor, mg.tensor(array)"
         self.roots.append((name, value))
         return id(value)
+
+    def _is_input(self, name: str, value: Tensor) -> bool:
+        """Whether a tensor with a graph is an input of the program."""
+        node = value.node
+        if not isinstance(node, Leaf) or value.view_of is not None or has_hooks(node):
+            return False
+        if value.tangents is not None or (
+            value.stored_grad is not None and id(value) not in self.known
+        ):
+            return False
+        if name not in self.changing:
+            self.leaves[name] = value
+        return name in self.changing
 
     def _container_key(self, name: str, value: Any) -> Any:
         kind: Any = type(value)

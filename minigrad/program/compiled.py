@@ -27,6 +27,9 @@ hooks, arguments that are no tensors, objects into which Python cannot look. The
 `.reason` and is given once as an `EagerWarning`. A replay that fails has written nothing; the
 function then runs as itself, and its error is that of the plain call.
 
+A leaf among the arguments is taken for a parameter, which a program reads and gives its gradient.
+Where calls bring another leaf each time, leaves are inputs, which get their gradients too.
+
 Results that require grad have a graph, so a compiled model is differentiated from outside: their
 backward pass is a program too (result_graphs.py). Results that are arguments, tensors from outside,
 or views of such or of each other are that in replays as well (outcome.py).
@@ -44,6 +47,7 @@ from __future__ import annotations
 import functools
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +56,7 @@ from ..core import observe
 from ..core.graph import state
 from ..errors import ProgramError
 from .arguments import Arguments
-from .environment import UNWRAPPED
+from .environment import UNWRAPPED, Environment
 from .kernel_files import need_numba
 from .naming import name_of
 from .recorder import Recorder
@@ -61,6 +65,7 @@ from .snapshot import Snapshot
 from .variant import ONE_MEMORY, ONE_TENSOR, Variant
 
 if TYPE_CHECKING:
+    from ..core.tensor import Tensor
     from .program import Program
 
 LIMIT = 8
@@ -128,6 +133,9 @@ class Compiled:
         self.ran_eagerly = False  # the latest call
         self.given_up: str | None = None
         self._variants: dict[Any, list[Variant]] = {}
+        # the latest leaf at each argument; the arguments where it was not always the same
+        self._leaves: dict[str, weakref.ref[Tensor]] = {}
+        self._changing: frozenset[str] = frozenset()
         self._warned: set[str] = set()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -169,7 +177,7 @@ class Compiled:
             isinstance(o, Recorder) for o in observe.observation.listening
         ):
             return self.function(*args, **kwargs)  # as a part of what is being recorded
-        arguments = Arguments(args, kwargs)
+        arguments = Arguments(args, kwargs, self._changing)
         reason = self.given_up or arguments.problem or _mode_problem()
         if reason is not None:
             return self._eager(reason, args, kwargs)
@@ -240,6 +248,8 @@ class Compiled:
         self, arguments: Arguments, variants: list[Variant], difference: str | None
     ) -> Any:
         """No program fits: begin another one with an ordinary run."""
+        if arguments.leaves and self._leaves_change(arguments.leaves):
+            return self(*arguments.args, **arguments.kwargs)
         everything = [(key, v) for key, list_ in self._variants.items() for v in list_]
         if len(everything) >= self.limit:
             key, oldest = everything[0]
@@ -258,6 +268,19 @@ class Compiled:
         result = self._eager(reason, arguments.args, arguments.kwargs, warn=False)
         variants[-1].look()
         return result
+
+    def _leaves_change(self, leaves: dict[str, Tensor]) -> bool:
+        """Whether calls are found to bring other leaves at some argument, which become inputs: not
+        those that the function finds by itself."""
+        seen = {n: self._leaves.setdefault(n, weakref.ref(t))() for n, t in leaves.items()}
+        changed = {name for name, leaf in leaves.items() if seen[name] is not leaf}
+        if changed:
+            found = Environment([("it", self.function)])
+            changed = {name for name in changed if not found.holds(leaves[name])}
+            self._changing |= changed
+            for variants in self._variants.values():
+                variants[:] = [v for v in variants if changed.isdisjoint(dict(v.roots))]
+        return bool(changed)
 
     def _record(self, variant: Variant, arguments: Arguments) -> Any:
         """Run the function as itself, and then once more on copies of what it found, where it is

@@ -70,7 +70,9 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
             given = f"{text} if {text}.base is None else {_copied(source)}"
             made[f"g{k}"] = f"wrap({given if source in owned else _copied(source)})"
             gradient = f"g{k}"
-        writes.append(f"{named(program.captured[number].tensor)}.stored_grad = {gradient}")
+        place = program.captured.get(number)
+        given = f"tensors[{program.inputs.index(number)}]" if place is None else named(place.tensor)
+        writes.append(f"{given}.stored_grad = {gradient}")
     counters = [line.partition(" = ")[0] for line in before if line[0] == "c"]
     lines = [
         "def outcome(v, tensors):",

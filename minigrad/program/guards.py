@@ -131,14 +131,14 @@ class TensorGuard:
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
         self.strides = tensor.array.strides
         self.checked_elsewhere = False  # whether a program checks its shape and dtype
-        self.hooked = _has_hooks(tensor.node)
+        self.hooked = has_hooks(tensor.node)
 
     def difference(self, gradients: bool = True) -> str | None:
         """What has changed (`gradients`: also whether there is a .grad)."""
         t = self.tensor
         if t.node is not self.node:
             return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
-        if _has_hooks(t.node) is not self.hooked:
+        if has_hooks(t.node) is not self.hooked:
             return f"a hook was added to {self.name}, or removed"
         if not self.checked_elsewhere and (
             t.array.shape != self.shape or t.array.dtype != self.dtype
@@ -190,7 +190,7 @@ def array_text(named: Namer, array: str, shape: Any, dtype: Any, strides: Any) -
     )
 
 
-def _has_hooks(node: Any) -> bool:
+def has_hooks(node: Any) -> bool:
     """Whether a hook waits for this leaf's gradient."""
     return node is not None and bool(node.hooks or node.has_post_hooks)
 

@@ -19,7 +19,7 @@ from .graph_pattern import Memory
 from .graph_programs import cut
 from .passes import simplified
 from .payload import Recorded
-from .replayed_node import attach
+from .replayed_node import attach, leaf_at
 from .result_graphs import recorded_graphs
 from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Origin = tuple[str, Any]
 """("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor
-number i of the result."""
+number i of the result. A leaf among the arguments is written as its number."""
 
 
 class Outcome:
@@ -56,18 +56,18 @@ class Outcome:
             self._know(tensor, ("argument", i))
         for tensor in outside:
             self._know(tensor, ("outside", tensor))
-            if tensor.stored_grad is not None:
-                self._know(tensor.stored_grad, ("gradient", tensor))
-        self._check_gradients(outside)
+        places: list[tuple[Any, Tensor]] = [*enumerate(arguments), *((t, t) for t in outside)]
+        gradients = [(at, t.stored_grad) for at, t in places if t.stored_grad is not None]
+        for at, gradient in gradients:
+            self._know(gradient, ("gradient", at))
+        self._check_gradients(gradients)
         if any(t.stored_grad is not None and id(t) not in recorder.known for _, t in found):
             raise ProgramError("it sets the .grad of a new tensor that it returns: return both")
         # gradients that the call makes, and then writes to
         self.gradient_versions = [
-            (t, t.stored_grad._version)
-            for t in outside
-            if t.stored_grad is not None
-            and id(t.stored_grad) not in recorder.known
-            and t.stored_grad._version
+            (at, gradient._version)
+            for at, gradient in gradients
+            if id(gradient) not in recorder.known and gradient._version
         ]
         # own results whose memory was overwritten before they were returned
         self.versions: list[tuple[int, int]] = []
@@ -84,20 +84,20 @@ class Outcome:
             self.plan.append(self._origin_of(tensor))
             self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
         self.found = [tensor for _, tensor in found]
-        leaves = {id(t) for t in outside if isinstance(t.node, Leaf)}
-        where = self._counters(arguments, outside)
+        leaves = {id(t): at for at, t in places if isinstance(t.node, Leaf)}
+        where = self._counters(arguments, outside, gradients)
         self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves, where)
 
     def _counters(
-        self, arguments: Sequence[Tensor], outside: Sequence[Tensor]
+        self, arguments: Sequence[Tensor], outside: Sequence[Tensor], gradients: Sequence[Any]
     ) -> dict[Version, Memory]:
         """The version counters of the tensors that live on, with where a replay finds them."""
         found: dict[Version, Memory] = {}
-        gradients = [("gradient", t, t.stored_grad) for t in outside if t.stored_grad is not None]
         inputs = [("input", i, t) for i, t in enumerate(arguments)]
         captured = [("captured", t, t) for t in outside]
+        stored = [("gradient", at, t) for at, t in gradients]
         own = [("own", i, t) for i, t in enumerate(self.own)]
-        for kind, what, tensor in (*inputs, *captured, *gradients, *own):
+        for kind, what, tensor in (*inputs, *captured, *stored, *own):
             if tensor.version is not None:
                 found.setdefault(tensor.version, (kind, what))
         return found
@@ -107,14 +107,11 @@ class Outcome:
         self._origins.setdefault(id(tensor), origin)
         self._memories.setdefault(id(tensor.array.memory), tensor)
 
-    def _check_gradients(self, outside: Sequence[Tensor]) -> None:
+    def _check_gradients(self, gradients: Sequence[tuple[Any, Tensor]]) -> None:
         """Each `.grad` has memory of its own in a replay. Raises ProgramError where it has not
         here."""
         seen: set[int] = set()
-        for leaf in outside:
-            gradient = leaf.stored_grad
-            if gradient is None:
-                continue
+        for leaf, gradient in gradients:
             origin = self._origins[id(gradient)]
             owner = self._memories[id(gradient.array.memory)]
             if id(gradient) in seen or origin != ("gradient", leaf) or owner is not gradient:
@@ -194,7 +191,7 @@ class Outcome:
             repr(graphs),
             extra,
             self.versions,
-            [(id(t), count) for t, count in self.gradient_versions],
+            [(at if type(at) is int else id(at), n) for at, n in self.gradient_versions],
         )
 
     # ------------------------------------------------------------------------------- in each replay
@@ -209,9 +206,8 @@ class Outcome:
             memory_version(tensor).count += count
         for i, count in self.versions:
             memory_version(results[i]).count = count
-        for leaf, count in self.gradient_versions:
-            assert leaf.stored_grad is not None
-            memory_version(leaf.stored_grad).count = count
+        for at, count in self.gradient_versions:
+            memory_version(leaf_at(at, inputs).stored_grad).count = count
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]
@@ -228,15 +224,16 @@ class Outcome:
             elif kind == "again":
                 tensor = made[what]
             else:
-                tensor = what if kind == "outside" else what.stored_grad
+                tensor = what if kind == "outside" else leaf_at(what, inputs).stored_grad
             made.append(tensor if how is None else how.apply(tensor))
         return rebuild(self.template, made)
 
 
 class Derivation:
     """How a tensor comes from another one that shares its memory: `before`: detached first; steps:
-    view operations; `after`: detached then;
-    recording: whether the views were made with gradients on; problem: as in `View`."""
+    view operations; `after`: detached then; recording: whether the views were made with gradients
+    on; problem: as in `View`; count: that of its own version counter (`.data` has one), None where
+    it has the other tensor's."""
 
     def __init__(
         self,
@@ -245,6 +242,7 @@ class Derivation:
         after: bool,
         recording: bool,
         problem: str | None,
+        count: int | None = None,
     ) -> None:
         self.before, self.steps, self.after, self.recording, self.problem = (
             before,
@@ -253,6 +251,7 @@ class Derivation:
             recording,
             problem,
         )
+        self.count = count
 
     def key(self) -> Any:
         """Equal for derivations of equal results."""
@@ -262,6 +261,7 @@ class Derivation:
             self.after,
             self.recording,
             self.problem,
+            self.count,
         )
 
     def apply(self, tensor: Tensor) -> Tensor:
@@ -275,7 +275,10 @@ class Derivation:
         finally:
             state.recording = mode
         if self.after:
-            return alias(tensor)
+            made = alias(tensor)
+            if self.count is not None:
+                made.version = Version(self.count)
+            return made
         if tensor.view_of is not None:
             tensor.view_of.why_not = self.problem
         return tensor
@@ -305,7 +308,8 @@ def _derivation(base: Tensor, tensor: Tensor) -> Derivation:
             " .clone()"
         )
     if view is None:
-        return Derivation(False, steps, True, False, None)
+        shared = tensor.version is not None and tensor.version is base.version
+        return Derivation(False, steps, True, False, None, None if shared else tensor._version)
     source = base if base.view_of is None else base.view_of.base
     direct = view.base is source
     if not direct and (view.base.view_of is not None or base.view_of is not None):

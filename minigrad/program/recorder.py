@@ -230,6 +230,8 @@ class Recorder:
         self._memories.append((payload.memory.number, payload.memory))
         self.names[payload.memory.number] = name
         tensor.array = payload
+        if isinstance(tensor.node, Leaf):
+            self._grads[id(tensor)] = (tensor, payload.memory.number, None)
 
     def capture(self, place: Binding) -> Recorded:
         """An array that lives elsewhere (an optimiser's state) as an input that the caller does
@@ -566,8 +568,8 @@ class Recorder:
             if tensor.stored_grad is before.grad:
                 continue
             number = self._grads[id(tensor)][1] if id(tensor) in self._grads else None
-            place = None if number is None else self._places[number]
-            if place is None or place.owner is not tensor:
+            place = None if number is None else self._places.get(number)
+            if number not in self._inputs and (place is None or place.owner is not tensor):
                 raise ProgramError(
                     f"it sets or deletes the .grad of a tensor of shape {tuple(tensor.shape)} that"
                     " is an argument, a view or a .grad, or has its memory in common with another"

@@ -115,15 +115,21 @@ def _passing(parent: Node) -> OpNode:
     return node
 
 
+def leaf_at(what: Tensor | int, inputs: Sequence[Tensor]) -> Any:
+    """A leaf: from outside the call, or input number `what`."""
+    return inputs[what] if type(what) is int else what
+
+
 def attach(
     graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor]
 ) -> None:
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
     parents: Any = graph.leaves
-    if graph.ends_at_results:
-        parents = tuple(results[leaf].node if type(leaf) is int else leaf for leaf in parents)
-    node = ReplayedNode(parents=parents)
+    if graph.ends_inside:
+        own = {"result": results, "input": inputs}
+        parents = [own[p[0]][p[1]].node if type(p) is tuple else p for p in parents]
+    node = ReplayedNode(parents=tuple(parents))
     node.graph, node.values, node.freed, node.latest = graph, None, None, None
     node.counters = ()
     if graph.error is None:
@@ -141,7 +147,7 @@ def attach(
                 else (
                     results[what]
                     if kind == "own"
-                    else what.stored_grad
+                    else leaf_at(what, inputs).stored_grad
                     if kind == "gradient"
                     else what
                 )

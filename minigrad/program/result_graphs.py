@@ -32,24 +32,28 @@ if TYPE_CHECKING:
     from .program import Program
 
 
+End = Leaf | tuple[str, int]
+"""Where a graph ends: in a leaf from outside, ("result", i) or ("input", i)."""
+
+
 class ResultGraph:
     """The graph of some results, as it was recorded.
 
-    results: which of the own results it is about; leaves: what it leads to, where a number stands
-    for the node of that result; error: what a reverse pass raises in an eager run (its graph was
-    freed by the function itself, or what it saved was overwritten), as an exception; pattern: the
-    nodes, None if there is an error.
+    results: which of the own results it is about; leaves: what it leads to, where ("result", i) and
+    ("input", i) stand for the nodes of that result and of that argument; error: what a reverse pass
+    raises in an eager run (its graph was freed by the function itself, or what it saved was
+    overwritten), as an exception; pattern: the nodes, None if there is an error.
     """
 
     def __init__(
         self,
         results: list[int],
-        leaves: Sequence[Leaf | int],
+        leaves: Sequence[End],
         pattern: Pattern | None,
         error: AutogradError | None = None,
     ) -> None:
         self.results, self.leaves, self.pattern, self.error = results, tuple(leaves), pattern, error
-        self.ends_at_results = any(isinstance(leaf, int) for leaf in leaves)
+        self.ends_inside = any(type(leaf) is tuple for leaf in leaves)
         self.backward: Program | None = None
         self.views: Program | None = None  # makes what the nodes hold of what a replay keeps
         self.values: list[int] = []  # the pattern's numbers, in the order of the results of `views`
@@ -67,7 +71,7 @@ class ResultGraph:
         sources, counted = (
             [named(*pair) for pair in pairs] for pairs in (self.sources, self.counted)
         )
-        leaves = [leaf if isinstance(leaf, int) else id(leaf) for leaf in self.leaves]
+        leaves = [leaf if type(leaf) is tuple else id(leaf) for leaf in self.leaves]
         facts = sources, counted, self.saved, self.given, type(self.error)
         return self.results, leaves, self.reached, *facts
 
@@ -75,14 +79,15 @@ class ResultGraph:
 def recorded_graphs(
     recorder: Any,
     results: Sequence[Tensor],
-    known: set[int],
+    known: dict[int, Tensor | int],
     where: dict[Version, Memory],
 ) -> tuple[list[ResultGraph], list[Tensor]]:
     """The graphs of the own results that have one, and the gradients that the backward passes
     gave, graph after graph.
 
-    known: identities of the tensors whose leaves count; where: the version counters of tensors
-    that live on. The cotangents become inputs of the recording, one for each result.
+    known: the tensors whose leaves count, by identity, and arguments by number; where: the version
+    counters of tensors that live on. The cotangents become inputs of the recording, one for each
+    result.
     """
     with_graph = [i for i, t in enumerate(results) if t.node is not None]
     for i in with_graph:
@@ -97,10 +102,11 @@ def recorded_graphs(
         if error is None:
             good.append(i)
         else:
-            graphs.append(ResultGraph([i], _leaves(_roots([results[i]]), known), None, error))
+            leaves = _leaves(_roots([results[i]]), known)
+            graphs.append(ResultGraph([i], [_end(leaf, known, {}) for leaf in leaves], None, error))
     gradients: list[Tensor] = []
     groups, places = _separated(results, good)
-    known = known | {id(tensor) for tensor, _ in places.values()}
+    known = known | {id(tensor): tensor for tensor, _ in places.values()}
     for connected in groups:
         roots = _roots([results[i] for i in connected])
         leaves = _leaves(roots, known)
@@ -116,8 +122,7 @@ def recorded_graphs(
         for leaf in reached:
             recorder.lift(found[leaf])
             gradients.append(found[leaf])
-        ends = [places[leaf][1] if leaf in places else leaf for leaf in leaves]
-        graph = ResultGraph(connected, ends, pattern)
+        graph = ResultGraph(connected, [_end(leaf, known, places) for leaf in leaves], pattern)
         graph.reached = [leaves.index(leaf) for leaf in reached]
         graph.values = pattern.numbers()
         graphs.append(graph)
@@ -205,7 +210,15 @@ def _roots(results: Sequence[Tensor]) -> list[Node]:
     return [result.node for result in results if result.node is not None]
 
 
-def _leaves(roots: Sequence[Node], known: set[int]) -> list[Leaf]:
+def _end(leaf: Leaf, known: dict[int, Tensor | int], places: dict[Leaf, tuple[Tensor, int]]) -> End:
+    """What a replay's graph has in the place of a leaf of the recorded one."""
+    if leaf in places:
+        return "result", places[leaf][1]
+    place = known[id(leaf.tensor())]
+    return ("input", place) if type(place) is int else leaf
+
+
+def _leaves(roots: Sequence[Node], known: dict[int, Any]) -> list[Leaf]:
     order, _ = youngest_first(roots)
     return [n for n in reversed(order) if isinstance(n, Leaf) and id(n.tensor()) in known]
 

@@ -320,7 +320,9 @@ class Replayer:
             gradient = None
             if source is not None:
                 gradient = wrap(fresh(values[source]))
-            gradients.append((program.captured[number].tensor, gradient))
+            place = program.captured.get(number)
+            leaf = tensors[program.inputs.index(number)] if place is None else place.tensor
+            gradients.append((leaf, gradient))
         return results, new, gradients
 
     def results(

@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.nn import functional as F
 
-DEFAULT = 195
+DEFAULT = 198
 """How many programs the default run has."""
 CAPTURED = ("w", "v", "b", "part")
 EXPRESSIONS = (
@@ -51,7 +51,7 @@ PASSES = (
     "schedule.step()", "opt.state.clear()", "opt.load_state_dict(early)", "drop.eval()",
     "({a} ** 2).sum().backward(inputs=[w])", "mg.set_grad_enabled(False)", "b.detach_()",
     "mg.checkpoint(lambda z: F.dropout(z * w, 0.5, True), {a}).sum().backward()",
-    "w.grad is None or w.grad.mul_({a})",
+    "w.grad is None or w.grad.mul_({a})", "({a} * x).sum().backward()", "x.grad = None",
 )  # fmt: skip
 BLOCKS = (
     "with mg.no_grad():", "with mg.enable_grad():", "with mg.no_grad():", "with mg.enable_grad():",
@@ -60,7 +60,7 @@ BLOCKS = (
 )  # fmt: skip
 RESULTS = (
     "{a}", "{a}", "{a}", "{a}[1:]", "{a}.detach()", "x", "b", "part", "w", "w.grad", "y[:2]",
-    "{a}.reshape(2, 2)", "1.5", "b.view(2, 2)", "{a}.view(2, 2).t()",
+    "x.grad", "{a}.reshape(2, 2)", "1.5", "b.view(2, 2)", "{a}.view(2, 2).t()",
 )  # fmt: skip
 REFUSED = frozenset(
     ("{a} * cached()", "cached().mul_(0.5)", "{a}[{a}.detach() > 0].sum() * {b}",
@@ -93,11 +93,23 @@ SHARED = {
     "outside twice": lambda base, w, b: (b, b.view(4)),
     "detached": lambda base, w, b: (lambda x: (x, x.detach()))(base[:4]),
     "a parameter's": lambda base, w, b: (w.detach(), base[4:8]),
+    "a new leaf": lambda base, w, b: (leaf(base[:4]), base[4:8]),
+    "two new leaves": lambda base, w, b: (leaf(base[:4]), leaf(base[4:8])),
+    "a new leaf twice": lambda base, w, b: (leaf(base[:4]),) * 2,
+    "a new leaf and its alias": lambda base, w, b: (lambda x: (x, x.detach()))(leaf(base[:4])),
+    "a new leaf with a gradient": lambda base, w, b: (leaf(base[:4], base[:4]), base[4:8]),
     "a leaf": lambda base, w, b: (w, base[4:8]),
     "a graph": lambda base, w, b: (w * 2, base[4:8]),
     "a graph and its view": lambda base, w, b: (lambda x: (x, x.view(4)))(w * 2),
 }
 """How the memory of two arguments lies, apart from "apart": of 12 new numbers, w and b."""
+
+
+def leaf(values: Any, gradient: Any = None) -> Any:
+    """A new leaf with memory of its own, which has a gradient already."""
+    made = values.clone().requires_grad_()
+    made.grad = None if gradient is None else gradient.clone()
+    return made
 
 
 def source_of(rng: random.Random) -> str:
@@ -318,7 +330,7 @@ class Side:
         """Values, flags, versions, who is whom, who shares memory."""
         space, norm = self.space, self.space["norm"]
         outside = [space[name] for name in CAPTURED] + list(space["linear"].parameters())
-        gradients = [t.grad for t in outside]
+        gradients = [t.grad for t in (x, y, *outside)]
         every = [x, y, *outside, *results]
         facts = [(*_flags(t), t._version) for t in every]
         arrays = [np.asarray(t.array) for t in every]

@@ -2,8 +2,6 @@
 leaves: one test for each way to differ."""
 
 import contextlib
-import os
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -112,6 +110,83 @@ def test_second_derivatives_of_a_replayed_result() -> None:
         return call
 
     both(make)
+
+
+LEAF_STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "saliency": lambda net, x: (net(x).sum().backward(), x.grad)[1],
+    "an adversarial example": lambda net, x: (
+        (net(x) ** 2).sum().backward(),
+        (x + 0.1 * x.grad.sign()).detach(),
+    ),
+    "a loss that holds a derivative by the input": lambda net, x: (
+        (mg.autograd.grad(net(x).sum(), [x], create_graph=True)[0] - net(x)) ** 2
+    ).mean(),
+    "differentiated outside": lambda net, x: (net(x), net(x * 2), x),
+    "a gradient that is written to": lambda net, x: (
+        net(x).sum().backward(),
+        x.grad.mul_(0.5),
+        x.grad,
+    ),
+    "a step on the leaf": lambda net, x: (net(x).sum().backward(), x.data.sub_(x.grad))[1],
+}
+
+
+@pytest.mark.parametrize("name", LEAF_STEPS)
+@pytest.mark.parametrize("named", [False, True])
+def test_each_call_brings_another_leaf(name: str, named: bool) -> None:
+    """From the fifth call on it is replayed; leaves and parameters get their gradients."""
+    compiled = []
+
+    def make(compile_: Any) -> Any:
+        net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        function = LEAF_STEPS[name]
+        step = compile_(lambda given: function(net, given["x"] if named else given))
+        compiled.append(step)
+
+        def call(i: int) -> Any:
+            x = mg.tensor([[0.5, i, -1.0], [i, 0.0, 1.0]], requires_grad=True)
+            if i == 5:
+                x.register_hook(lambda g: g * 2)
+            if i == 6:
+                x.grad = mg.ones(2, 3)
+            found = step({"x": x} if named else x)
+            results = [
+                r for r in (found if isinstance(found, tuple) else (found,)) if r is not None
+            ]
+            for r in results:
+                if r.requires_grad and r is not x:
+                    (r * r).sum().backward(retain_graph=True)
+            second = []
+            if results and results[0].requires_grad:
+                (g,) = mg.autograd.grad(results[0].sum(), [x], create_graph=True)
+                second = mg.autograd.grad((g * g).sum(), [x, net[0].weight])
+            same = [[r is x, r is x.grad, r.is_leaf, r._version] for r in results]
+            gradients = [p.grad for p in net.parameters()]
+            return results, x, x.grad, x._version, x.grad._version, same, gradients, second
+
+        return call
+
+    both(make, 10)
+    assert compiled[1].statistics == {"eager": 4, "recorded": 2, "replayed": 4}
+
+
+def test_a_leaf_that_the_function_finds_itself_is_no_input() -> None:
+    """The optimiser's parameters, given in turns."""
+
+    def make(compile_: Any) -> Any:
+        w, v = (mg.full((2,), number, requires_grad=True) for number in (1.0, 2.0))
+        rule = optim.SGD([w, v], lr=0.1)
+
+        @compile_
+        def step(p: Any) -> Any:
+            rule.zero_grad()
+            (p * p).sum().backward()
+            rule.step()
+            return p.grad
+
+        return lambda i: (step((w, v)[i % 2]), w, v, w.grad, v.grad)
+
+    both(make, 12)
 
 
 def test_dropout_in_a_checkpoint_draws_one_mask() -> None:
@@ -623,84 +698,6 @@ def test_two_steps_of_an_optimiser_in_one_call() -> None:
         return lambda i: (step(), w, numbers_in(o))
 
     both(make)
-
-
-def _training() -> tuple[Any, Any]:
-    """A step that changes all that a step can change, and everything that can be seen of it."""
-    mg.manual_seed(1)
-    model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.25), nn.Linear(4, 1))
-    o, x = optim.Adam(model.parameters(), lr=0.1), mg.randn(6, 2)
-
-    def step() -> Any:
-        o.zero_grad()
-        loss = (model(x) ** 2).mean()
-        loss.backward()
-        o.step()
-        x.mul_(0.5)
-        return loss
-
-    def seen() -> Any:
-        tensors = [*model.parameters(), *model.buffers(), x]
-        states = [{k: np.copy(v).tolist() for k, v in s.items()} for s in o.state.values()]
-        gradients = [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
-        facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
-        modes = (
-            mg.is_grad_enabled(),
-            len(mg.core.observe.observers),
-            repr(mg.functions.random_state()),
-        )
-        return repr((facts, gradients, states, modes))
-
-    return step, seen
-
-
-@pytest.mark.parametrize("call", [1, 2, 4])
-def test_interrupts_at_lines_of_the_library(call: int) -> None:
-    """At any line of `minigrad.program`, in a recorded call and in a replay: the call has not begun
-    or is complete, and the training goes on as an eager one.
-    """
-    step, seen = _training()
-    states = [seen()]
-    for _ in range(8):
-        step()
-        states.append(seen())
-
-    def interrupted(at: int | None) -> int:
-        step, seen = _training()
-        compiled = mg.compile(step)
-        for _ in range(call):
-            compiled()
-        lines = 0
-
-        def trace(frame: Any, event: str, _: Any) -> Any:
-            nonlocal lines
-            if f"minigrad{os.sep}program{os.sep}" not in frame.f_code.co_filename:
-                return None
-            if event == "line":
-                lines += 1
-                if lines == at:
-                    raise KeyboardInterrupt
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            compiled()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(before)
-        now = states.index(seen())
-        assert now in (call, call + 1), at
-        for _ in range(3):
-            compiled()
-            now += 1
-            assert seen() == states[now], at
-        return lines
-
-    count = interrupted(None)
-    for at in range(1, count, max(1, count // 7)):
-        interrupted(at)
 
 
 def _sets_grad(v: Any, x: mg.Tensor) -> Any:
