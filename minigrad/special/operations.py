@@ -344,6 +344,6 @@ def _erfinv(xp: Any, x: Any) -> Any:
 erfinv = real_function(
     "erfinv",
     lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
-    lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y)),
+    lambda g, x: g * (math.sqrt(math.pi) / 2 * exp(erfinv(x) ** 2)),
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""

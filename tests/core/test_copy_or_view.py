@@ -2,6 +2,7 @@
 PyTorch.
 """
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -331,6 +332,91 @@ def test_gradients_are_those_of_pytorch(theirs):
                 if not np.allclose(a, b, rtol=1e-6, atol=1e-8, equal_nan=True):
                     wrong[call] = a, b
     assert wrong == {} and compared > 1000
+
+
+def changed(library: Library, call: str, which: int | None) -> tuple[list[str], Any]:
+    """What a call was made on and its differentiable results, by name; and the gradients if one of
+    these is overwritten before the backward pass (None: none is): how they cannot be had."""
+    inputs, results = recorded(library, call)
+    results = [r for r in results if r.requires_grad]
+    named = [*inputs.items(), *((f"result {i}", r) for i, r in enumerate(results))]
+    names = [name for name, _ in named]
+    if not results:
+        return [], None
+    try:
+        if which is not None:
+            library.change(named[which][1])
+    except RuntimeError:
+        return names, "refused"
+    total = library.T.zeros((), dtype=library.T.float64)
+    for r in results:
+        total = total + (r.real if "complex" in str(r.dtype) else r).double().sum()
+    try:
+        found = library.T.autograd.grad(total, list(inputs.values()), allow_unused=True)
+    except RuntimeError as error:
+        return names, "overwritten" if "modified" in str(error) else type(error).__name__
+    return names, [None if g is None else library.value(g) for g in found]
+
+
+KEPT_HERE_ONLY = {
+    "expm1": "exp(x): e^x - 1 + 1 has lost its digits where x is far below 0",
+    "kron|polar|ldexp": "the operands, of which PyTorch makes copies",
+    "1 / x": "the divisor, where PyTorch multiplies by a reciprocal, which rounds twice",
+    "max_pool|MaxPool": "the maxima, with which the windows are compared",
+    "i0": "the value, for one rule with the scaled function",
+}
+"""What is kept here and not in PyTorch, by a pattern of calls, and why."""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_overwritten_before_the_backward_pass_changes_no_gradient():
+    """It raises, or the gradient is the one without the change."""
+    wrong, tried = {}, {"overwritten": 0, "right": 0}
+    for call in table.CALLS | METHODS:
+        if any(word in call for word in RANDOM):
+            continue
+        try:
+            names, expected = changed(OURS, call, None)
+        except (mg.AutogradError, mg.errors.NotDifferentiableError):
+            continue
+        for which, name in enumerate(names):
+            found = changed(OURS, call, which)[1]
+            if isinstance(found, list):
+                tried["right"] += 1
+                pairs = zip(found, expected, strict=True)
+                if not all((a is b is None) or same(a, b) for a, b in pairs):
+                    wrong[call, name] = found, expected
+            elif found == "overwritten":
+                tried["overwritten"] += 1
+            elif found != "refused":
+                wrong[call, name] = found
+    assert wrong == {} and tried["overwritten"] > 500 and tried["right"] > 1500
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+def test_what_may_be_overwritten_in_pytorch_may_be_overwritten_here(theirs):
+    differing, compared = {}, 0
+    for call, (_, kind) in table.CALLS.items():
+        if kind is None:
+            continue
+        try:
+            names, _ = changed(OURS, call, None)
+            same_names = changed(theirs, call, None)[0] == names
+        except RuntimeError:
+            continue
+        for which, name in enumerate(names if same_names else ()):
+            compared += 1
+            if changed(OURS, call, which)[1] == "overwritten":
+                found = changed(theirs, call, which)[1]
+                if isinstance(found, list):
+                    differing[call, name] = found
+    stated = {
+        pattern: [key for key in differing if re.search(pattern, key[0])]
+        for pattern in KEPT_HERE_ONLY
+    }
+    assert all(stated.values()) and compared > 2500
+    assert differing.keys() == {key for keys in stated.values() for key in keys}
 
 
 def test_hooks_and_retained_gradients_of_a_copy_are_its_own():

@@ -8,6 +8,7 @@ Every line of the first five calls: python -m tests.program.test_interrupted_cal
 import collections
 import contextlib
 import functools
+import linecache
 import os
 import random
 import sys
@@ -116,7 +117,9 @@ STEPS: dict[str, type[Training]] = {
 
 
 class Lines:
-    """Counts the lines of the library that run, and raises KeyboardInterrupt at number `at`.
+    """Counts the lines of the library that run, and raises KeyboardInterrupt at number `at`. The
+    head of a `with` block is left out: Python passes it again before it calls `__exit__`, where no
+    signal is handled.
 
     plain: the number among those of the plain run of the step, None outside it; place: file and
     line; ended: whether the call came to its end (an interrupt in a finaliser is lost).
@@ -146,7 +149,7 @@ class Lines:
             return self._trace
         if LIBRARY not in frame.f_code.co_filename:
             return None
-        if event == "line":
+        if event == "line" and not _is_with(frame.f_code.co_filename, frame.f_lineno):
             self.lines += 1
             self.inside += self.running
             self.all.append(self.running)
@@ -155,6 +158,11 @@ class Lines:
                 self.plain = self.inside if self.running else None
                 raise KeyboardInterrupt
         return self._trace
+
+
+@functools.cache
+def _is_with(file: str, line: int) -> bool:
+    return linecache.getline(file, line).lstrip().startswith("with ")
 
 
 def seen_after(

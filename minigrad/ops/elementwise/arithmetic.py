@@ -72,7 +72,7 @@ _DIVISION = "a division by zero has no value"
 div = function(
     "div",
     lambda g, b: g / b,
-    lambda g, b, y: -g * y / b,
+    lambda g, a, b: -g * (a / b) / b,
     called="true_divide",
     scalar="a / b",
     domain=_DIVISION,
