@@ -36,6 +36,7 @@ STEP_WAITS_S = 15.0
 JUNK_BYTES = 2 * protocol.LINE_BYTES
 """What a submission may write to the grader's own pipe."""
 FOLDER_BYTES, FOLDER_FILES, FOLDER_DEPTH = 64 << 20, 10_000, 100
+FLAGS = 20
 TICK_S = 0.1
 
 
@@ -74,6 +75,7 @@ class Child:
         os.set_blocking(self.answers, False)
         self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
         self.withheld = self.picture = False
+        self.flags: list[str] = []
         self.received = 0
         self.waited, self.may_wait, self.queued = 0.0, STEP_WAITS_S, 0.0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
@@ -148,6 +150,9 @@ class Child:
                 continue
             if answer == {"picture": True}:
                 self.picture = True
+                continue
+            if isinstance(answer, dict) and "flag" in answer and len(self.flags) < FLAGS:
+                self.flags.append(protocol.one_line(answer["flag"]))
                 continue
             self.junk += 1000 + len(line)  # a line from elsewhere: no answer to what was asked
             if self.junk > JUNK_BYTES:

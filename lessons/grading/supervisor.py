@@ -43,7 +43,6 @@ TOGETHER = 64
 ANSWER_BYTES = 4 * protocol.LINE_BYTES
 """What all calls of a submission may return together: all of it is kept in the journal."""
 PRINTED = 20_000
-FLAGS = 20
 
 
 @dataclass
@@ -128,6 +127,7 @@ class Run:
                     self.outcome.cpu_s += child.used
                     self.outcome.withheld |= child.withheld
                     self.outcome.picture |= child.picture
+                    self._keep_flags(child.flags)
                     child.close()
                 self.server.clear()
         over = (
@@ -336,13 +336,13 @@ class Run:
         self.todo = deque([*stays, *later])
 
     def _keep(self, answer: dict[str, Any]) -> None:
-        flags, printed = answer.get("flags"), answer.get("printed")
-        for flag in flags[:FLAGS] if isinstance(flags, list) else []:
-            text = protocol.one_line(flag)
-            if text and text not in self.outcome.flags and len(self.outcome.flags) < FLAGS:
-                self.outcome.flags.append(text)
+        printed = answer.get("printed")
         if isinstance(printed, str) and printed:
             self.outcome.printed += protocol.clean(printed[: PRINTED - len(self.outcome.printed)])
+
+    def _keep_flags(self, flags: list[str]) -> None:
+        kept = dict.fromkeys([*self.outcome.flags, *filter(None, flags)])
+        self.outcome.flags = list(kept)[: student_process.FLAGS]
 
 
 def why_missing(

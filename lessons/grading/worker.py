@@ -15,10 +15,11 @@ written it, because the student may have. One request a line comes in, one answe
     {"do": "calls", "calls": [["d4", "vjp_sin", [...]], ...], ...}
         -> for each call {"id": "d4", "value": ...}, or "error" and "kind"
 
-An answer also tells what was printed, and what a person might like to look at ("flags"), where
-there is something to tell. The line {"withheld": true} comes between answers, once, at the moment
-when something is called that has been taken out of the library; so does {"picture": true}, when
-code computes with what a stub of a display package gave it.
+An answer also tells what was printed, where something was. Between answers, at the moment when it
+happens, come {"withheld": true}, once, when something is called that has been taken out of the
+library; {"picture": true}, once, when code computes with what a stub of a display package gave it;
+and {"flag": "..."}, what a person might like to look at. So a step that does not come back has told
+of it, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ import socket
 import sys
 import traceback
 import types
+from _thread import allocate_lock
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -68,7 +72,8 @@ TIMERS = tuple(
 class Student:
     """One submission: the names that its cells define, and the ways to run more of it."""
 
-    def __init__(self, folder: str, readable: list[str]) -> None:
+    def __init__(self, folder: str, readable: list[str], tell: Callable[[bytes], object]) -> None:
+        """tell: writes a line between answers."""
         self.module = types.ModuleType("__main__")
         self.names: dict[str, Any] = self.module.__dict__
         self.names |= {"display": nothing, "get_ipython": nothing}
@@ -80,7 +85,7 @@ class Student:
         self.drives: dict[str, Callable[..., Any]] = {}
         self.printed = _Kept(PRINTED)
         self.folder = self.place = folder
-        self.watch = Watch([folder, *readable])
+        self.watch = Watch([folder, *readable], tell)
         self.builtins = vars(builtins)
         self.builtins["help"] = _sitebuiltins._Helper()
         for name in ("exit", "quit"):
@@ -117,8 +122,6 @@ class Student:
             self._repair()
         if self.printed.tell() > start:
             found["printed"] = self.printed.getvalue()[start:]
-        if self.watch.new:
-            found["flags"] = self.watch.take()
         return found
 
     def _repair(self) -> None:
@@ -392,13 +395,14 @@ class Watch:
         "code.__new__": "made code by hand",
     }  # fmt: skip
 
-    def __init__(self, usual: list[str]) -> None:
+    def __init__(self, usual: list[str], tell: Callable[[bytes], object]) -> None:
+        """tell: writes a line to the grader."""
+        self.tell = tell
         self.on = self.busy = False
         self.usual = tuple(usual)  # paths without links, as the grader gives them
         self.own = self.usual[1:]  # Python's own modules, NumPy and the library
         self.searched = {os.path.realpath(path) for path in sys.path}
         self.seen: set[str] = set()
-        self.new: list[str] = []
         sys.addaudithook(self.hook)
 
     def hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -427,15 +431,11 @@ class Watch:
                 self.note(f"tried to open a file outside its folder: {full[:SHORT]}")
 
     def note(self, flag: str) -> None:
-        """Keeps a flag, once."""
+        """Tells of a flag, once."""
         if flag not in self.seen and len(self.seen) < FLAGS:
             self.seen.add(flag)
-            self.new.append(flag)
-
-    def take(self) -> list[str]:
-        """The flags since the last time."""
-        new, self.new = self.new, []
-        return new
+            with suppress(Exception):  # a student may have changed what this uses
+                self.tell(protocol.dumps({"flag": flag}))
 
 
 def _caller() -> str:
@@ -447,6 +447,38 @@ def _caller() -> str:
 
 
 # --------------------------------------------------------------------------------------------- loop
+
+
+class AnswerPipe:
+    """The pipe to the grader. Whole lines are written to it, also by several threads and while a
+    signal is handled.
+    """
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe, self.free, self.waiting = pipe, allocate_lock(), deque[bytes]()
+        self.write = os.write
+
+    def tell(self, line: bytes) -> None:
+        """Writes a line at once, or after the one that is being written."""
+        self.waiting.append(line)
+        self._tell_waiting()
+
+    def send(self, line: bytes) -> None:
+        """Writes a line, and those that have waited for it."""
+        with self.free:
+            self._write(line)
+        self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        while self.waiting and self.free.acquire(blocking=False):
+            try:
+                self._write(self.waiting.popleft() if self.waiting else b"")
+            finally:
+                self.free.release()
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[self.write(self.pipe, line) :]
 
 
 def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:
@@ -469,15 +501,14 @@ def run(
     library_stubs.install(nothing, there)
     child_processes.install()
     np.seterr(all="ignore")
-    student = Student(folder, readable)
-    tell_of_the_first(lambda: os.write(answer_pipe, WITHHELD))
-    library_stubs.tell_of_the_first(lambda: os.write(answer_pipe, PICTURE))
+    pipe = AnswerPipe(answer_pipe)
+    student = Student(folder, readable, pipe.tell)
+    tell_of_the_first(lambda: pipe.tell(WITHHELD))
+    library_stubs.tell_of_the_first(lambda: pipe.tell(PICTURE))
     with os.fdopen(request_pipe, "rb") as incoming:
         for request in requests(incoming):
             for answer in student.answers(request):
-                line = _message(answer)
-                while line:
-                    line = line[os.write(answer_pipe, line) :]
+                pipe.send(_message(answer))
 
 
 def _message(answer: dict[str, Any]) -> bytes:

@@ -368,6 +368,35 @@ def test_looking_around_is_noted_and_changes_no_points(run):
         assert word in text
 
 
+ENDS = {
+    "loops": "while True: pass",
+    "exits": "os._exit(0)",
+    "crashes": "os.abort()",
+    "closes its pipes": "os.closerange(3, 20)",
+}
+
+
+@pytest.mark.parametrize("where", ["cell", "call"])
+@pytest.mark.parametrize("end", ENDS)
+def test_what_a_step_did_that_did_not_come_back_is_noted(run, where, end):
+    """It was lost with the step's answer: who looked around had only to end the process."""
+    first = {"cell": "if True", "call": "def f(x, y)"}[where]
+    outcome = run(
+        f"import gc, os\n{first}:\n    gc.get_objects()\n    {ENDS[end]}",
+        G,
+        exercises=(with_little_time, g),
+    )
+    assert outcome.stops > 0
+    assert outcome.flags == ["looked through Python's memory"]
+
+
+def test_no_more_than_a_few_flags_are_kept(run):
+    forged = "import os\nfor i in range(3, 20):\n    for n in range(50):\n        try: "
+    forged += 'os.write(i, b\'{"flag":"%d"}\\n\' % n)\n        except OSError: break\n'
+    outcome = run(forged + F, G)
+    assert len(outcome.flags) == 20
+
+
 EVERYDAY = {
     "versions": (
         "from importlib.metadata import version\n"
