@@ -42,6 +42,7 @@ nowhere = os.open(os.devnull, os.O_RDWR)
 for standard in (0, 1, 2):
     os.dup2(nowhere, standard)
 sys.path.extend({more!r})
+worker.import_packages({there!r})
 worker.run(requests, answers, {folder!r}, {readable!r}, {there!r})
 """
 

@@ -62,8 +62,6 @@ have been taken away.
 """
 PR_SET_CHILD_SUBREAPER = 36
 ALWAYS = {"numpy.ma", "minigrad", "traceback"}
-PICTURES = {"matplotlib": "matplotlib.pyplot"}
-"""Packages of which another module takes the time to import."""
 
 
 def needed_by(text: str) -> list[str]:
@@ -160,9 +158,7 @@ class _Server:
         self.there = command["there"]
         if self.there:
             sys.path.append(command["packages"])
-            for name in self.there:  # children share what is imported here
-                with contextlib.suppress(Exception):
-                    importlib.import_module(PICTURES.get(name, name))
+            worker.import_packages(self.there)  # children share what is imported here
             gc.collect()
             gc.freeze()
         return {"prepared": self.locks is not None}

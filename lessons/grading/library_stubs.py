@@ -114,7 +114,10 @@ class Nothing:
         # Any other loop gets one.
         asking = sys._getframe(1)
         operation, count = asking.f_code.co_code[asking.f_lasti : asking.f_lasti + 2]
-        return iter([self] * (count if opname[operation] == "UNPACK_SEQUENCE" else 1))
+        if opname[operation] == "UNPACK_SEQUENCE":
+            return iter([self] * count)
+        _used()  # `for ax, h in zip(axes, steps)` computes something for each step
+        return iter([self])
 
     def __enter__(self) -> Any:
         return self
@@ -133,7 +136,14 @@ class Nothing:
         return 1
 
     def __bool__(self) -> bool:
+        _used()
         return True
+
+    def __eq__(self, other: object) -> bool:
+        _used()
+        return self is other
+
+    __hash__ = object.__hash__
 
     def __float__(self) -> float:
         _used()

@@ -120,6 +120,8 @@ class _Encoder:
                     for key, item in value.items()
                 }
             }
+        if _is_exact(value):
+            return self.encode(_as_float(value), depth)
         raise ProtocolError(_not_plain(value))
 
     def _array(self, value: Any) -> Any:
@@ -128,6 +130,12 @@ class _Encoder:
         if isinstance(value, MaskedArray):
             raise ProtocolError("is a masked array; fill it, with `.filled(…)`")
         array = asarray(value)
+        if array.dtype.kind == "O" and array.size <= ITEMS:
+            items = array.ravel().tolist()
+            if any(map(_is_exact, items)) and all(
+                _is_exact(i) or type(i) in (int, float) for i in items
+            ):
+                array = asarray([_as_float(i) for i in items], float64).reshape(array.shape)
         if array.dtype.kind == "f" and array.dtype.itemsize > 8:
             array = array.astype(float64)
         if array.dtype.kind in "iuf":
@@ -160,7 +168,6 @@ MAKE = {
     **dict.fromkeys(
         ("dict_keys", "dict_values", "dict_items", "list_iterator", "islice", "chain"), "list"
     ),
-    **dict.fromkeys(("Fraction", "Decimal"), "float"),
 }
 """What becomes plain by one call."""
 
@@ -191,6 +198,21 @@ def _not_plain(value: Any) -> str:
         f"is an object of the type {name}; it should be made of numbers, texts, lists, tuples,"
         " dictionaries and arrays"
     )
+
+
+EXACT = {("fractions", "Fraction"), ("decimal", "Decimal")}
+"""Numbers that are as good as floats."""
+
+
+def _is_exact(value: Any) -> bool:
+    return (type(value).__module__, type(value).__name__) in EXACT
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ProtocolError("holds a number that is too large for a float") from None
 
 
 def _is_tensor(value: Any) -> bool:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import _sitebuiltins
 import builtins
+import importlib
 import inspect
 import io
 import linecache
@@ -479,6 +480,19 @@ class AnswerPipe:
     def _write(self, line: bytes) -> None:
         while line:
             line = line[self.write(self.pipe, line) :]
+
+
+PICTURES = {"matplotlib": "matplotlib.pyplot"}
+"""What is imported of a package, where its name alone imports too little."""
+
+
+def import_packages(there: list[str]) -> None:
+    """Imports packages beyond NumPy, as far as they can be imported. This comes before `run`: what
+    they need themselves is then the real one, and no stub.
+    """
+    for name in there:
+        with suppress(Exception):
+            importlib.import_module(PICTURES.get(name, name))
 
 
 def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,8 @@ import base64
 import json
 import math
 from collections import OrderedDict, namedtuple
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -75,6 +77,18 @@ def test_plain_values_survive(value):
 )
 def test_what_numpy_gives_becomes_an_array(value, expected):
     assert alike(there_and_back(value), expected)
+
+
+@pytest.mark.parametrize("number", [Fraction(1, 4), Decimal("0.25")])
+def test_exact_numbers_become_floats(number):
+    """No mathematician sees a difference."""
+    assert there_and_back(number) == 0.25
+    assert there_and_back([number, (number, 1)]) == [0.25, (0.25, 1)]
+    back = there_and_back(np.array([[number, 1], [2.5, number]], dtype=object))
+    assert back.dtype == np.float64
+    assert back.tolist() == [[0.25, 1.0], [2.5, 0.25]]
+    with pytest.raises(protocol.ProtocolError, match="an array of objects"):
+        protocol.encode(np.array([number, "1"], dtype=object))
 
 
 def test_a_tensor_becomes_an_array():

@@ -251,7 +251,7 @@ def test_the_smallest_case_tells_what_it_gave_or_why_it_gave_nothing():
         (deque([1]), "is a deque; make a list of it, with `list(…)`"),
         ({1}, "is a set, which has no order; make a list of it (`sorted(…)` does)"),
         (frozenset({1}), "is a frozenset, which has no order"),
-        (Fraction(1, 2), "is a Fraction; make a float of it, with `float(…)`"),
+        (Fraction(10**400), "holds a number that is too large for a float"),
         (1j, "is a complex number; it should be a real one"),
         (math.sin, "is a function; was it to be called"),
         (lambda: 1, "is a function; was it to be called"),

@@ -65,6 +65,13 @@ NEEDS_MATPLOTLIB = {
     "the answer is computed by a picture": PLOT
     + "heights, _, _ = ax.hist([1, 1, 2], bins=2)\nassert list(heights) == [2, 1]\n"
     + "def f(x, y):\n    return x * y * (heights[0] / 2)",
+    "a picture for each step": "import matplotlib.pyplot as plt\nfig, axes = plt.subplots(1, 3)\n"
+    + "steps = {}\nfor ax, h in zip(axes.flat, (1, 2, 3)):\n    steps[h] = h\n    ax.plot([h])\n"
+    + "def f(x, y):\n    return x * y * steps[3] / 3",
+    "the shape of an image": PLOT + "assert ax.imshow(np.eye(5)).get_array().shape == (5, 5)\n" + F,
+    "a loop while there are lines": PLOT
+    + "ax.plot([1]); ax.plot([2])\nwhile ax.lines:\n    ax.lines[0].remove()\n"
+    + F,
     "exactly one line": PLOT + "ax.plot([1]); ax.plot([2])\nassert len(ax.lines) == 2\n" + F,
 }
 """Right answers to `f` that no stub of Matplotlib computes."""
