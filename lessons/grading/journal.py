@@ -44,9 +44,11 @@ JOURNAL = "journal.jsonl"
 try:
     import fcntl
 except ModuleNotFoundError:
-    # Windows, on which submissions are not run; what a journal holds can be judged again and
-    # exported there
+    # Windows, on which submissions are not run; but marks are entered there
     fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
+"""With this ends the name of the file that is locked where `fcntl` is missing."""
 
 VERSION = 1
 
@@ -71,21 +73,49 @@ class Journal:
         self._file = os.open(
             path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
         )
-        try:
-            if fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
+        self._database: Any = None
+        if not self._be_the_only_writer():
+            self.close()
             raise JournalError(
                 f"another grader is writing to {path}; wait for it, or give another --out"
-            ) from None
+            )
         self._drop_torn_line()
 
     def __enter__(self) -> Journal:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the journal free for other writers."""
         os.close(self._file)
+        if self._database is not None:
+            self._database.close()
+
+    def _be_the_only_writer(self) -> bool:
+        """Takes a lock that the system gives back when this process ends, however it ends; False
+        where another writer has it.
+
+        Without `fcntl` it is SQLite's, on a file beside the journal: SQLite locks files on every
+        system, while a lock of Windows's own on the journal would keep readers out, too.
+        """
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            return True
+        import sqlite3
+
+        self._database = sqlite3.connect(
+            f"{self.path}{LOCK}", timeout=0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
     def append(self, record: Record) -> None:
         """Writes a line; when this returns, the line is on the disk."""

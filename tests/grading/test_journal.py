@@ -4,9 +4,12 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
+from minigrad.lessons.grading import journal as journal_module
 from minigrad.lessons.grading.journal import (
     Journal,
     JournalError,
@@ -76,12 +79,49 @@ def test_a_damaged_line_in_the_middle_is_reported(tmp_path, damage):
         last_submissions(path)
 
 
-@pytest.mark.unix
-def test_one_grader_at_a_time(tmp_path):
+LOCKS = [pytest.param(True, marks=pytest.mark.unix, id="fcntl"), pytest.param(False, id="without")]
+
+
+@pytest.mark.parametrize("unix", LOCKS)
+def test_one_grader_at_a_time(tmp_path, monkeypatch, unix):
+    if not unix:
+        monkeypatch.setattr(journal_module, "fcntl", None)
     with Journal(tmp_path / "j"), pytest.raises(JournalError, match="another grader"):
         Journal(tmp_path / "j")
     with Journal(tmp_path / "j"):
         pass
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from minigrad.lessons.grading import journal
+if sys.argv[2] == "False":
+    journal.fcntl = None
+with journal.Journal(Path(sys.argv[1])) as held:
+    held.append({"kind": "hand-in", "student": "ada"})
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("unix", LOCKS)
+def test_a_grader_that_is_killed_holds_the_journal_no_more(tmp_path, monkeypatch, unix):
+    if not unix:
+        monkeypatch.setattr(journal_module, "fcntl", None)
+    path = tmp_path / "j"
+    arguments = [sys.executable, "-c", HOLD, str(path), str(unix)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(JournalError, match="another grader"):
+                Journal(path)
+            assert list(last_submissions(path)) == ["ada"], "it can be read meanwhile"
+        finally:
+            other.kill()
+    with Journal(path) as journal:
+        journal.append(line("bob"))
+    assert list(last_submissions(path)) == ["ada", "bob"]
 
 
 def test_what_is_no_json_is_not_written(tmp_path):
