@@ -252,6 +252,13 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
         lambda m: f"加上人工评分，共 {m[1]} 分。",
     ),
     (
+        r"(At most )?(\d+) days? late(, free|, counts nothing)?: (\S+) of (\S+) points count\.",
+        lambda m: (
+            f"{'最多' if m[1] else ''}迟交 {m[2]} 天{'（不扣分）' if m[3] == ', free' else ''}："
+            f"{m[5]} 分中计入 {m[4]} 分。"
+        ),
+    ),
+    (
         r"No notebook \(a file that ends in \.ipynb\) was handed in\."
         r"(?: What was handed in: (.+?)\.)?( Of archives, only zips are unpacked\.)?",
         lambda m: (

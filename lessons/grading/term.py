@@ -13,7 +13,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,8 @@ class Piece:
 @dataclass(frozen=True)
 class Credit:
     """What a student has for a sheet: points after what lateness costs. late: days; factor: the
-    share of the points that counts; attempts: how many submissions there were.
+    share of the points that counts; attempts: how many submissions there were; attempt: the one
+    that counts.
     """
 
     points: float = 0.0
@@ -83,6 +84,7 @@ class Credit:
     factor: float = 1.0
     attempts: int = 0
     note: str = "nothing handed in"
+    attempt: Graded | None = None
 
 
 @dataclass
@@ -103,7 +105,8 @@ class Term:
 class Totals:
     """credits: by student and sheet; percent, mark: of the whole term, by student; strangers: who
     handed something in and is not in the roster, by sheet; counted: the sheets that count in the
-    total, by student; graded: the sheets that have been graded, for others do not count.
+    total, by student; graded: the sheets that have been graded, for others do not count; numbers:
+    the numbers in learning systems of each student's own submissions, by sheet and student.
     """
 
     term: Term
@@ -114,6 +117,7 @@ class Totals:
     counted: dict[str, list[str]] = field(default_factory=dict)
     strangers: dict[str, list[str]] = field(default_factory=dict)
     graded: set[str] = field(default_factory=set)
+    numbers: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------------------- the course file
@@ -265,7 +269,7 @@ def _roster(path: Path) -> list[Student]:
             continue
         name, group = cells.pop("name", ""), cells.pop("group", "")
         keys = {cell.casefold() for cell in cells.values() if cell}
-        keys |= {key.partition("@")[0] for key in keys if "@" in key} | {_name_key(name)} - {""}
+        keys |= {key.partition("@")[0] for key in keys if "@" in key} | {name_key(name)} - {""}
         found.append(Student(cells["student"], name, group, frozenset(keys)))
     ids = [student.id for student in found]
     if twice := {i for i in ids if ids.count(i) > 1}:
@@ -273,7 +277,8 @@ def _roster(path: Path) -> list[Student]:
     return found
 
 
-def _name_key(text: str) -> str:
+def name_key(text: str) -> str:
+    """A full name, whichever part comes first: "Lovelace, Ada" is "ada lovelace"."""
     return " ".join(sorted(re.findall(r"[^\W\d_]+", text.casefold())))
 
 
@@ -291,6 +296,12 @@ def totals(term: Term) -> Totals:
         if attempts := _attempts(piece, sheet):
             found.graded.add(piece.name)
         owners, found.strangers[piece.name] = _owners(term.students, attempts)
+        found.numbers[piece.name] = {
+            student: {
+                key: n for name in names for key, n in attempts[name][-1].record["lms"].items()
+            }
+            for student, names in owners.items()
+        }
         for student in term.students:
             mates = [student.id]
             if piece.groups and student.group:
@@ -347,7 +358,7 @@ def _owners(
     for name in attempts:
         lms = attempts[name][-1].record["lms"] if isinstance(attempts, Mapping) else {}
         numbers = {str(number) for system, number in lms.items() if system != "prefix"}
-        kinds = ({name.casefold()}, numbers, {_name_key(re.sub(r"_\d+$", "", name))} - {""})
+        kinds = ({name.casefold()}, numbers, {name_key(re.sub(r"_\d+$", "", name))} - {""})
         fitting = [{student.id for student in students if student.keys & keys} for keys in kinds]
         fits = set.intersection(*filter(None, fitting)) if any(fitting) else set()
         if len(fits) == 1:
@@ -366,7 +377,7 @@ def _credit(term: Term, mine: list[Graded], due: datetime | None, free: int) -> 
         _, best = max(tried, key=lambda pair: (pair[1].points, pair[0]))
     else:
         _, best = max(tried, key=lambda pair: pair[0])
-    return Credit(best.points, best.late, best.factor, len(tried), best.note)
+    return replace(best, attempts=len(tried))
 
 
 def _of_attempt(
@@ -389,7 +400,7 @@ def _of_attempt(
     if days:
         note = f"{days} day{'s' * (days != 1)} late{price}"
         note = f"at most {note}" if "canvas" in lms else note
-    return when, Credit(graded.points * factor, days, factor, 1, note)
+    return when, Credit(graded.points * factor, days, factor, 1, note, graded)
 
 
 def _weighed(found: Totals, credits: Mapping[str, Credit]) -> tuple[float, list[str]]:

@@ -24,7 +24,7 @@ interrupted goes on where it stopped.
 exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
 no submission was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if
 the points are others now. export: 1 if a student is missing on one side. term: 1 if a student
-handed in who is not in the roster. sheet: 2 if its own solution
+handed in who is not in the roster, or is missing in a system's file. sheet: 2 if its own solution
 does not get all points. doctor: 1 if nothing keeps submissions from your files.
 
 examples:
@@ -37,9 +37,11 @@ examples:
   minigrad grade appeal vjp.ipynb ada --out results/
   minigrad grade export vjp.ipynb --out results/ --pages pages/ --report class.html
   minigrad grade export vjp.ipynb --out results/ --canvas 2026-01-31-grades.csv
+  minigrad grade export vjp.ipynb --out results/ --moodle worksheet.csv --term course.toml
   minigrad grade marks vjp.ipynb --out results/ --page
   minigrad grade marks vjp.ipynb --out results/ --read results/marks.csv
   minigrad grade term course.toml --out totals.csv
+  minigrad grade term course.toml --canvas 2026-01-31-grades.csv --column "Total"
 """
 
 
@@ -262,7 +264,9 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
         complain(problem)
         return 2
     form = _grading("results.export")
-    flags = [flag for flag in EXPORT if flag not in ("--column", "--earlier", "--language")]
+    flags = [
+        flag for flag in EXPORT if flag not in ("--column", "--earlier", "--language", "--term")
+    ]
     names = [flag[2:].replace("-", "_") for flag in flags]
     chosen = {name: getattr(options, name) for name in names}
     if not any(chosen.values()):
@@ -270,15 +274,27 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
         return 2
     more = {name: getattr(options, name) for name in ("column", "earlier", "language")}
     try:
+        if options.term is not None:
+            more["term"] = _totals(options.term)
         done = form.export(options.sheet, options.out, form.Wanted(**chosen, **more))
     except form.WRONG_INPUT as error:
         complain(_said(error))
         return 2
+    return _tell_exported(done)
+
+
+def _tell_exported(done: Any) -> int:
     for line in done.lines:
         print(line)
     for line in done.attention:
         print(f"  look: {line}")
     return int(bool(done.attention))
+
+
+def _totals(course: Path) -> Any:
+    """Raises the term module's TermError."""
+    term = _grading("term")
+    return term.totals(term.load_term(course, _sheet_path))
 
 
 def _marks(options: argparse.Namespace, grader: Any) -> int:
@@ -330,7 +346,7 @@ def _marks_page(sheet: Path, out: Path) -> int:
 def _term(options: argparse.Namespace, grader: Any) -> int:
     term = _grading("term")
     try:
-        found = term.totals(term.load_term(options.course, _sheet_path))
+        found = _totals(options.course)
     except term.TermError as error:
         complain(str(error))
         return 2
@@ -353,7 +369,15 @@ def _term(options: argparse.Namespace, grader: Any) -> int:
     head, rows = term.rows(found)
     _grading("grade_tables").write_csv(options.out, head, rows)
     print(f"{len(rows)} student{'s' * (len(rows) != 1)}: {options.out}")
-    return int(any(found.strangers.values()))
+    form = _grading("results.export")
+    try:
+        done = form.export_totals(
+            found, options.canvas, options.moodle, options.column, options.out.parent
+        )
+    except form.WRONG_INPUT as error:
+        complain(_said(error))
+        return 2
+    return int(any(found.strangers.values())) | _tell_exported(done)
 
 
 def _sheet(options: argparse.Namespace, grader: Any) -> int:
@@ -420,16 +444,20 @@ MARKS = {
         "help": "show a page in the browser instead, at an address of this machine alone",
     },
 }
-EXPORT = {
-    "--canvas": _file("FILE", "a gradebook exported from Canvas; a filled copy goes into RESULTS"),
-    "--moodle": _file(
-        "FILE", "a grading worksheet exported from Moodle; a filled copy goes into RESULTS"
-    ),
+FILLED = {
+    "--canvas": _file("FILE", "a gradebook exported from Canvas; a filled copy is written"),
+    "--moodle": _file("FILE", "a grading worksheet exported from Moodle; a filled copy is written"),
     "--column": {
         "metavar": "NAME",
         "default": "",
         "help": "their column for the points (default: the sheet's name, or Grade)",
     },
+}
+EXPORT = FILLED | {
+    "--term": _file(
+        "COURSE",
+        "a course file: --canvas and --moodle get what counts by it, pages say what lateness costs",
+    ),
     "--gradescope": _file("DIR", "results.json for each student, and autograder.zip"),
     "--nbgrader": _file(
         "COURSE", "points and comments into the gradebook.db of an nbgrader course"
@@ -495,7 +523,8 @@ COMMANDS: list[
                 **_file("FILE", "the table of totals (default: totals.csv)"),
                 "default": Path("totals.csv"),
             },
-        },
+        }
+        | FILLED,
     ),
     (
         "sheet",

@@ -35,6 +35,11 @@ def here(tmp_path):
     program.chmod(0o755)
     (tmp_path / "course.toml").write_text(COURSE)
     (tmp_path / "roster.csv").write_text(ROSTER)
+    (tmp_path / "worksheet.csv").write_text(
+        "Identifier,Full name,Email address,Grade,Maximum grade,Feedback comments\n"
+        f"Participant 1,Ada Lovelace,al@example.org,,{load_sheet(LESSON).max_points},\n"
+        f"Participant 2,Bob Bell,bell@example.org,,{load_sheet(LESSON).max_points},\n"
+    )
     return tmp_path
 
 
@@ -76,4 +81,7 @@ def test_the_guides_term_runs(here):
     assert float(rows["bob"]["02"]) == most and rows["cem"]["02 note"] == "nothing handed in"
     assert "days late" in rows["ada"]["02 note"] and 0 < float(rows["ada"]["02"]) < most - 2
     assert json.loads((here / "handout" / f"{NAME}.ipynb").read_text())["cells"]
+    with (here / "results" / "02" / "worksheet-filled.csv").open(newline="") as file:
+        grades = [float(row["Grade"]) for row in csv.DictReader(file)]
+    assert grades == pytest.approx([float(rows["ada"]["02"]), most], abs=1e-3)
     assert (here / "feedback" / "ada" / NAME / f"{NAME}.html").is_file()

@@ -15,6 +15,7 @@ from functools import reduce
 
 import pytest
 from minigrad.lessons.grading import grades, one_submission, run, sandbox
+from minigrad.lessons.grading.marks import Mark
 from minigrad.lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -101,6 +102,11 @@ def test_files_that_are_no_tables_are_refused(data, say, tmp_path):
 
 # ----------------------------------------------------------------------------------- Canvas, Moodle
 
+
+def fill(system, path, results, column=""):
+    return lms.fill(system, path, lms.of_sheet(system, results), "small", 7.0, column)
+
+
 CANVAS = (
     b"\xef\xbb\xbfStudent,ID,SIS User ID,SIS Login ID,Section,small (123),Other (9),Final Score\r\n"
     b",,,,,Manual Posting,,\r\n"
@@ -116,7 +122,7 @@ def test_canvas_gets_its_file_back_with_the_points(graded, tmp_path):
     (tmp_path / "canvas.csv").write_bytes(CANVAS)
     results = of(graded, "ada", "bob", "Eve", "index")
     results[2] = replace(results[2], record={**results[2].record, "lms": {"canvas": "77"}})
-    filled = lms.fill(lms.CANVAS, tmp_path / "canvas.csv", results, load_sheet(graded[0]))
+    filled = fill(lms.CANVAS, tmp_path / "canvas.csv", results)
     expected = (
         CANVAS.replace(b"ADA,A,,", b"ADA,A,7,")
         .replace(b"edu,A,1.00,", b"edu,A,5,")
@@ -144,7 +150,7 @@ def test_moodle_gets_points_and_comments_where_it_lets_them_in(graded, tmp_path)
     (tmp_path / "m.csv").write_text(MOODLE)
     results = of(graded, "ada", "bob", "Eve", "=cmd")
     results[2] = replace(results[2], record={**results[2].record, "lms": {"moodle": "77"}})
-    filled = lms.fill(lms.MOODLE, tmp_path / "m.csv", results, load_sheet(graded[0]))
+    filled = fill(lms.MOODLE, tmp_path / "m.csv", results)
     rows = list(csv.DictReader(io.StringIO(filled.data.decode()), delimiter=";"))
     assert [row["Grade"] for row in rows] == ["7", "4", "3"]
     assert rows[0]["Feedback comments"] == "f: 3 of 3; g: 2 of 2; Counter: 2 of 2"
@@ -156,7 +162,7 @@ def test_no_student_is_matched_by_a_guess(graded, tmp_path):
     (tmp_path / "m.csv").write_text(
         "Full name,Email address,Grade\nAda,ada@a.edu,\nAda,ada@b.edu,\n"
     )
-    filled = lms.fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"), load_sheet(graded[0]))
+    filled = fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"))
     assert filled.data == (tmp_path / "m.csv").read_bytes()
     assert filled.missing == ["ada"] and "fits more than one row" in filled.notes[0]
 
@@ -167,9 +173,9 @@ def test_a_full_name_is_taken_only_where_nothing_else_fits(graded, tmp_path):
         replace(ada, record={**ada.record, "student": name}) for name in ("ada lovelace", "bob")
     ]
     (tmp_path / "c.csv").write_text(
-        'Student,ID,SIS Login ID,small\n"Lovelace, Ada",5,x,\n"Lovelace, Bob",6,bob,\n'
+        'Student,ID,SIS Login ID,Section,small\n"Lovelace, Ada",5,x,A,\n"Lovelace, Bob",6,bob,A,\n'
     )
-    filled = lms.fill(lms.CANVAS, tmp_path / "c.csv", results, load_sheet(graded[0]))
+    filled = fill(lms.CANVAS, tmp_path / "c.csv", results)
     assert filled.data.count(b",7\n") == 2 and filled.complete
 
 
@@ -177,7 +183,7 @@ def test_other_maximum_points_are_reported(graded, tmp_path):
     (tmp_path / "m.csv").write_text(
         "Identifier,Email address,Grade,Maximum Grade\nParticipant 1,ada@a.edu,,100\n"
     )
-    filled = lms.fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"), load_sheet(graded[0]))
+    filled = fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"))
     assert filled.notes == [
         "the column is worth 100 points there, but the sheet 7; nothing was converted"
     ]
@@ -186,24 +192,69 @@ def test_other_maximum_points_are_reported(graded, tmp_path):
 @pytest.mark.parametrize(
     ("system", "text", "say"),
     [
-        (lms.CANVAS, "Name,small\nada,\n", "no column 'Student'"),
-        (lms.CANVAS, "Student,ID,other\nada,1,\n", "no column is called 'small'"),
-        (lms.CANVAS, "Student,ID,small (1),small (2)\nada,1,,\n", "2 columns are called 'small'"),
+        (lms.CANVAS, "Name,small\nada,\n", "no column 'ID'"),
+        (lms.CANVAS, "Student,ID,Section,other\nada,1,A,\n", "no column is called 'small'"),
+        (
+            lms.CANVAS,
+            "Student,ID,Section,small (1),small (2)\nada,1,A,,\n",
+            "2 columns are called 'small'",
+        ),
+        (
+            lms.CANVAS,
+            "Student,ID,Section,small\n    Points Possible,,,(read only)\nada,1,A,\n",
+            "Canvas computes 'small' itself",
+        ),
         (lms.MOODLE, "a,b\n1,2\n", "no column tells whose row"),
     ],
 )
 def test_unknown_files_are_refused_with_a_cure(graded, tmp_path, system, text, say):
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(tables.TableError, match=say):
-        lms.fill(system, tmp_path / "x.csv", of(graded, "ada"), load_sheet(graded[0]))
+        fill(system, tmp_path / "x.csv", of(graded, "ada"))
 
 
 def test_a_column_may_be_named(graded, tmp_path):
-    (tmp_path / "c.csv").write_text("Student,ID,Lab one (5)\nAda,1,\n")
-    filled = lms.fill(
-        lms.CANVAS, tmp_path / "c.csv", of(graded, "ada"), load_sheet(graded[0]), "lab one"
+    (tmp_path / "c.csv").write_text("Student,ID,Section,Lab one (5)\nAda,1,A,\n")
+    filled = fill(lms.CANVAS, tmp_path / "c.csv", of(graded, "ada"), "lab one")
+    assert filled.data == b"Student,ID,Section,Lab one (5)\nAda,1,A,7\n"
+
+
+def test_canvas_may_be_set_to_two_columns_of_names_and_to_commas(graded, tmp_path):
+    """Its export for a European account: semicolons, decimal commas, a byte order mark."""
+    head = "\ufeffLastName;FirstName;ID;SIS Login ID;Section;small (1);Final Score\r\n"
+    points = "    Points Possible;;;;;7,00;(read only)\r\n"
+    (tmp_path / "c.csv").write_text(
+        head + points + "Lovelace;Ada;5;al;A;;0,0\r\nStudent;Test;9;xyz;A;;\r\n", newline=""
     )
-    assert filled.data == b"Student,ID,Lab one (5)\nAda,1,7\n"
+    (ada,) = of(graded, "ada")
+    result = replace(ada, record={**ada.record, "student": "ada lovelace"})
+    filled = fill(lms.CANVAS, tmp_path / "c.csv", [result])
+    expected = (tmp_path / "c.csv").read_bytes().replace(b"al;A;;0,0", b"al;A;7;0,0")
+    assert filled.data == expected
+    assert filled.notes == [] and filled.rows == [], "the view as a student is no student"
+
+
+def test_canvas_s_own_words_for_who_gets_no_points_stay(graded, tmp_path):
+    (tmp_path / "c.csv").write_text(
+        "Student,ID,SIS Login ID,Section,small\nAda,1,ada,A,EX\nBob,2,bob,A,N/A\n"
+    )
+    filled = fill(lms.CANVAS, tmp_path / "c.csv", of(graded, "ada", "bob"))
+    assert filled.data == (tmp_path / "c.csv").read_bytes()
+    assert filled.notes == [
+        "ada is excused there (EX), which stays",
+        "bob is not assigned the work there (N/A), which stays",
+    ]
+
+
+def test_a_worksheet_of_moodle_in_another_language_is_filled(graded, tmp_path):
+    (tmp_path / "m.csv").write_text(
+        "ID,Vollständiger Name,E-Mail-Adresse,Status,Bewertung,Bestwertung\n"
+        "Teilnehmer/in77,Ada L,a@b.de,Abgegeben,,100.00\nTeilnehmer/in78,Bob B,b@b.de,,,100.00\n"
+    )
+    (ada,) = of(graded, "ada")
+    result = replace(ada, record={**ada.record, "lms": {"moodle": "77"}})
+    filled = fill(lms.MOODLE, tmp_path / "m.csv", [result], "Bewertung")
+    assert filled.data.count(b"Abgegeben,7,100.00") == 1 and filled.matched == ["ada"]
 
 
 # --------------------------------------------------------------------------------------- Gradescope
@@ -237,6 +288,17 @@ def test_gradescope_results_are_what_its_specification_says(graded):
         and "not a notebook" in nothing["output"]
         and len(nothing["tests"]) == 3
     )
+
+
+def test_what_a_person_graded_is_a_test_of_gradescope_s_too(graded):
+    (ada,) = of(graded, "ada")
+    marked = replace(ada, marks={"f": Mark("f", 1.5, "*why* so?")})
+    said = gradescope.results(marked, load_sheet(graded[0]))
+    by_hand, *others = said["tests"]
+    assert by_hand["name"] == "f, graded by a person" and by_hand["output"] == r"\*why\* so?"
+    assert (by_hand["score"], by_hand["max_score"]) == (1.5, 3.0)
+    assert sum(test.get("score", 0.0) for test in said["tests"]) == said["score"] == 5.5
+    assert [test["number"] for test in others if "score" not in test] == ["f", "f"]
 
 
 @pytest.mark.whole

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 from minigrad.lessons.grading import grades, one_submission, run, sandbox, term
 from minigrad.lessons.grading.journal import Journal, read
+from minigrad.lessons.grading.results import lms
 from minigrad.lessons.grading.sheet import load_sheet
 
 from minigrad.cli import main
@@ -164,12 +165,122 @@ def test_feedback_goes_back_in_the_systems_own_forms(course, tmp_path, capsys):
     wanted += [str(tmp_path / "c.zip"), "--nbgrader-feedback", str(tmp_path / "feedback")]
     assert main(["grade", "export", str(sheet), "--out", str(out), *wanted]) == 1
     said = capsys.readouterr().out
-    assert "2 pages for Moodle" in said and "came from no zip of Canvas" in said
+    assert "2 pages for Moodle" in said and "sent no file through Canvas" in said
     names = zipfile.ZipFile(tmp_path / "m.zip").namelist()
     assert names == [f"{s}_assignsubmission_file_small-feedback.html" for s in MOODLE]
     found = sorted(p.relative_to(tmp_path / "feedback").as_posix()
                    for p in (tmp_path / "feedback").rglob("*.html"))  # fmt: skip
     assert found == ["Ada-Lovelace_11/small/small.html", "Bob-B_12/small/small.html"]
+
+
+WORKSHEET = (
+    "Identifier,Full name,Email address,Grade,Maximum grade,Feedback comments\n"
+    "Participant 11,Ada Lovelace,al@example.org,,{most},\n"
+    "Participant 12,Bob B,b@example.org,,{most},\n"
+    "Participant 13,Cem C,c@example.org,,{most},\n"
+)
+GRADEBOOK = (
+    "Student,ID,SIS Login ID,Section,small (7),Autumn (8)\n    Points Possible,,,,{most},100\n"
+    '"Lovelace, Ada",901,al@example.org,A,,\n"B, Bob",902,b@example.org,A,,\n'
+    '"C, Cem",903,c@example.org,A,,\n'
+)
+
+
+@pytest.fixture
+def forms(tmp_path):
+    """A worksheet of Moodle's and a gradebook of Canvas's for the three students."""
+    for name, text in (("w.csv", WORKSHEET), ("g.csv", GRADEBOOK)):
+        (tmp_path / name).write_text(text.format(most=MAX + 5))
+    return ["--moodle", str(tmp_path / "w.csv"), "--canvas", str(tmp_path / "g.csv")]
+
+
+def rows_of(path, key, value):
+    with path.open(newline="") as file:
+        return {row[key]: row[value] for row in csv.DictReader(file)}
+
+
+def test_learning_systems_get_what_counts_by_the_course_file(course, forms, tmp_path, capsys):
+    """Lateness, a person's marks; and points as they were graded without the course file."""
+    sheet, out, path = course
+    assert marks(out, sheet, {(BOB, "f"): {"points": "2"}}) == 0
+    export = ["grade", "export", str(sheet), "--out", str(out), *forms]
+    assert main(export) == 1, "Cem has a row and handed nothing in"
+    raw = rows_of(out / "w-filled.csv", "Full name", "Grade")
+    assert raw == {"Ada Lovelace": "7", "Bob B": "6", "Cem C": ""}
+    pages = tmp_path / "pages"
+    assert main([*export, "--term", str(path), "--pages", str(pages), "--language", "zh"]) == 1
+    counts = rows_of(out / "w-filled.csv", "Full name", "Grade")
+    assert counts == {"Ada Lovelace": "7", "Bob B": "4.2", "Cem C": ""}
+    said = rows_of(out / "w-filled.csv", "Full name", "Feedback comments")
+    assert said["Bob B"].startswith("3 days late: 4.2 of 6 count; f: 2 of 3; g: 2 of 2")
+    assert rows_of(out / "g-filled.csv", "ID", "small (7)") == {
+        "": "12.0", "901": "7", "902": "4.2", "903": ""
+    }  # fmt: skip
+    assert "迟交 3 天：6 分中计入 4.2 分。" in (pages / "Bob-B_12.html").read_text()
+    assert "迟交" not in (pages / "Ada-Lovelace_11.html").read_text()
+
+
+def test_each_student_of_a_group_gets_the_points_of_its_submission(course, forms):
+    sheet, out, path = course
+    text = path.read_text().replace('results = "out"', 'results = "out"\ngroups = true')
+    path.write_text('attempts = "best"\n' + text)
+    export = ["grade", "export", str(sheet), "--out", str(out), *forms, "--term", str(path)]
+    assert main(export) == 1
+    for name, key, column in (("w", "Full name", "Grade"), ("g", "SIS Login ID", "small (7)")):
+        found = rows_of(out / f"{name}-filled.csv", key, column)
+        assert list(found.values())[-3:] == ["7", "7", ""], "Ada's, on time; Bob's was late"
+
+
+def test_a_term_s_percentages_go_into_a_column(course, forms, tmp_path, capsys):
+    _, _, path = course
+    term_ = ["grade", "term", str(path), "--out", str(tmp_path / "totals.csv")]
+    assert main([*term_, *forms[2:]]) == 0
+    assert "3 of 3 students' points" in capsys.readouterr().out
+    found = rows_of(tmp_path / "g-filled.csv", "ID", "Autumn (8)")
+    percent = {row["student"]: row["percent"] for row in table(tmp_path / "totals.csv").values()}
+    for number, student in (("901", "ada"), ("902", "bob"), ("903", "cem")):
+        assert float(found[number]) == pytest.approx(float(percent[student]), abs=0.01)
+    assert main([*term_, *forms[2:], "--column", "none"]) == 2
+    assert "no column is called 'none'" in capsys.readouterr().err
+
+
+def test_a_name_in_the_roster_is_no_other_student_s_account(course, tmp_path):
+    """Bob is called as Ada's login is."""
+    _, _, path = course
+    path.with_name("roster.csv").write_text(
+        "student,name,email\nada,Ada L,al@x.org\nbob,Al,b@x.org\n"
+    )
+    (tmp_path / "g.csv").write_text(
+        "Student,ID,SIS Login ID,Section,Autumn\nAda L,1,al,A,\nAl,2,b,A,\n"
+    )
+    found = term.totals(term.load_term(path))
+    filled = lms.fill(lms.CANVAS, tmp_path / "g.csv", lms.of_term(lms.CANVAS, found), "Autumn", 100)
+    assert filled.complete and filled.matched == ["ada", "bob"]
+
+
+def test_a_sheet_that_the_course_file_does_not_name_is_not_exported_by_it(course, forms, capsys):
+    sheet, out, path = course
+    path.write_text(path.read_text().replace(str(sheet), "02").replace('"out"', '"other"'))
+    export = ["grade", "export", str(sheet), "--out", str(out), *forms, "--term", str(path)]
+    assert main(export) == 2
+    assert "the course file has no sheet with the results folder" in capsys.readouterr().err
+    assert not (out / "w-filled.csv").exists()
+
+
+def test_canvas_takes_no_feedback_on_what_was_typed_into_it(course, tmp_path, capsys):
+    """It knows a file that comes back by the number of the one that was handed in."""
+    sheet, out, _ = course
+    lines = [r for r in read(out / "journal.jsonl") if r["kind"] == "hand-in"]
+    with Journal(out / "journal.jsonl") as journal:
+        journal.append(lines[0] | {"lms": {"canvas": "11", "prefix": "ada_LATE_11_9001"}})
+        journal.append(lines[1] | {"lms": {"canvas": "12", "prefix": "bob_12"}})
+    wanted = ["--canvas-feedback", str(tmp_path / "c.zip")]
+    assert main(["grade", "export", str(sheet), "--out", str(out), *wanted]) == 1
+    assert (
+        f"sent no file through Canvas, so they are not in c.zip: {BOB}" in capsys.readouterr().out
+    )
+    names = zipfile.ZipFile(tmp_path / "c.zip").namelist()
+    assert names == ["ada_LATE_11_9001_small-feedback.html"]
 
 
 def test_a_submission_that_was_withdrawn_is_exported_no_more(course):

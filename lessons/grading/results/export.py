@@ -6,7 +6,7 @@ Every form is made of the journal and the sheet alone, at any time and as often 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..exercise import SheetError
@@ -15,11 +15,12 @@ from ..journal import JOURNAL, JournalError
 from ..one_submission import sheet_at
 from ..run import sheet_file
 from ..sheet import Sheet
+from ..term import Piece, TermError, Totals
 from . import feedback_files, gradebook, gradescope, lms, report, site
 from .gradebook import GradebookError
 from .tables import TableError
 
-WRONG_INPUT = (TableError, GradebookError, SheetError, JournalError, OSError)
+WRONG_INPUT = (TableError, TermError, GradebookError, SheetError, JournalError, OSError)
 """What `export` raises where it was asked for in a wrong way."""
 
 
@@ -38,7 +39,8 @@ class Wanted:
     """Which forms, and where. canvas, moodle: files exported from there; filled copies come into
     the results folder. column: the column of the points in them; the others: folders or files to be
     written. earlier: results folders of other years, with which the report compares. language: of
-    the students' pages, "en" or "zh".
+    the students' pages, "en" or "zh". term: by which canvas and moodle get what counts in a term,
+    and the pages say what lateness costs; without it they get the points as they were graded.
     """
 
     canvas: Path | None = None
@@ -53,6 +55,7 @@ class Wanted:
     nbgrader_feedback: Path | None = None
     earlier: Sequence[Path] = ()
     language: str = "en"
+    term: Totals | None = None
 
 
 def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
@@ -64,6 +67,9 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
     if not (out / JOURNAL).is_file():
         raise FileNotFoundError(f"there is no journal in {out}: `minigrad grade run` writes it")
     found, done = graded(out, sheet_path), Exported()
+    piece = _piece(wanted.term, sheet_path, out) if wanted.term else None
+    if wanted.term and piece:
+        found = _with_lateness(found, wanted.term, piece)
     if wanted.pages is not None:
         written = site.write(wanted.pages, found, sheet, language=wanted.language)
         done.lines.append(f"{len(written)} pages: {wanted.pages / 'index.html'}")
@@ -83,26 +89,76 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
         )
     for system, path in ((lms.CANVAS, wanted.canvas), (lms.MOODLE, wanted.moodle)):
         if path is not None:
-            filled = lms.fill(system, path, found, sheet, wanted.column)
-            target = out / f"{path.stem}-filled{path.suffix}"
-            target.write_bytes(filled.data)
-            done.lines.append(f"{len(filled.matched)} of {len(found)} students' points: {target}")
-            if filled.missing:
-                done.attention.append(
-                    f"handed something in, but are in no row of {path.name}:"
-                    f" {', '.join(filled.missing)}"
-                )
-            if filled.rows:
-                done.attention.append(
-                    f"have a row in {path.name}, but handed nothing in: {'; '.join(filled.rows)}"
-                )
-            done.attention += filled.notes
+            entries = (
+                lms.of_term(system, wanted.term, piece.name)
+                if wanted.term and piece
+                else lms.of_sheet(system, found)
+            )
+            _fill(system, path, entries, sheet.name, sheet.max_points, wanted.column, out, done)
+    if wanted.term and piece and (strangers := wanted.term.strangers[piece.name]):
+        done.attention.append(f"not in the roster, so in no row: {', '.join(strangers)}")
     if wanted.nbgrader is not None:
         count = gradebook.write(wanted.nbgrader, found, sheet)
         done.lines.append(
             f"{count} students' points and comments: {wanted.nbgrader / gradebook.DATABASE}"
         )
     return done
+
+
+def export_totals(
+    totals: Totals, canvas: Path | None, moodle: Path | None, column: str, folder: Path
+) -> Exported:
+    """Writes the percentages of a term into files that Canvas and Moodle exported; the copies come
+    into the folder. Raises TableError, OSError.
+    """
+    done = Exported()
+    for system, path in ((lms.CANVAS, canvas), (lms.MOODLE, moodle)):
+        if path is not None:
+            entries = lms.of_term(system, totals)
+            _fill(system, path, entries, totals.term.title, 100, column, folder, done)
+    return done
+
+
+def _fill(
+    system: lms.System, path: Path, entries: list[lms.Entry], sheet: str, most: float, column: str,
+    folder: Path, done: Exported,
+) -> None:  # fmt: skip
+    filled = lms.fill(system, path, entries, sheet, most, column)
+    target = folder / f"{path.stem}-filled{path.suffix}"
+    target.write_bytes(filled.data)
+    done.lines.append(f"{len(filled.matched)} of {len(entries)} students' points: {target}")
+    for what, names in (("have points, but are in no row of", filled.missing),
+                        ("are in a row, but have no points for", filled.rows)):  # fmt: skip
+        if names:
+            done.attention.append(f"{what} {path.name}: {'; '.join(names)}")
+    done.attention += filled.notes
+
+
+def _piece(totals: Totals, sheet_path: Path, out: Path) -> Piece:
+    """The entry of a course file for a sheet: that with its results folder, or the only one with
+    its sheet. Raises TermError.
+    """
+    pieces = totals.term.pieces
+    found = [p for p in pieces if p.results.resolve() == out.resolve()]
+    found = found or [p for p in pieces if p.sheet.resolve() == sheet_path.resolve()]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(f"{p.name} ({p.results})" for p in pieces)
+    raise TermError(f"the course file has no sheet with the results folder {out}, only {there}.")
+
+
+def _with_lateness(found: list[Graded], totals: Totals, piece: Piece) -> list[Graded]:
+    """The results, with what lateness costs by the course file."""
+    costs = {}
+    for credits in totals.credits.values():
+        credit = credits[piece.name]
+        if credit.late and credit.attempt is not None and credit.attempt.judgements:
+            most = credit.attempt.points
+            costs[credit.attempt.record["sha256"], credit.attempt.student] = (
+                f"{credit.note[:1].upper()}{credit.note[1:]}: {credit.points:g} of {most:g} points"
+                " count."
+            )
+    return [replace(r, late=costs.get((r.record["sha256"], r.student), "")) for r in found]
 
 
 def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported) -> None:
@@ -113,7 +169,7 @@ def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported)
             done.lines.append(f"{len(found) - len(left_out)} pages for {system.title()}: {path}")
             if left_out:
                 done.attention.append(
-                    f"came from no zip of {system.title()}, so they are not in {path.name}:"
+                    f"sent no file through {system.title()}, so they are not in {path.name}:"
                     f" {', '.join(left_out)}"
                 )
     if wanted.nbgrader_feedback is not None:

@@ -7,14 +7,23 @@ folder for each student and sheet.
 
 from __future__ import annotations
 
+import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import pages
 from ..grades import Graded
 from ..sheet import Sheet
 from .site import notes, slugs
+
+TAKEN_BACK = {
+    "moodle": re.compile(r".+_\d+_assignsubmission_[a-z]+"),
+    "canvas": re.compile(r".*_\d+"),
+}
+"""What a file's name must begin with. Canvas asks for the number of a file that was handed in: what
+was typed into it has none.
+"""
 
 
 def page(result: Graded, sheet: Sheet, language: str = "en") -> str:
@@ -27,20 +36,25 @@ def page(result: Graded, sheet: Sheet, language: str = "en") -> str:
 def write_zip(
     path: Path, system: str, found: Sequence[Graded], sheet: Sheet, language: str = "en"
 ) -> list[str]:
-    """A zip with a page for each student of one learning system; returns those who came from
-    elsewhere and are not in it.
+    """A zip with a page for each student of one learning system; returns those who sent no file
+    through it and are not in it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     left_out = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for result in found:
             lms = result.record["lms"]
-            if system not in lms or "prefix" not in lms:
+            if system not in lms or not _taken_back(system, lms):
                 left_out.append(result.student)
                 continue
             name = f"{lms['prefix']}_{slugs([sheet.name])[0]}-feedback.html"
             archive.writestr(name, page(result, sheet, language))
     return left_out
+
+
+def _taken_back(system: str, lms: Mapping[str, str]) -> bool:
+    prefix, number = lms.get("prefix", ""), lms[system]
+    return bool(TAKEN_BACK[system].fullmatch(prefix)) and not prefix.endswith(f"_{number}")
 
 
 def write_folders(

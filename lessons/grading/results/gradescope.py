@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import submissions, submitted_notebooks
+from ..grade_tables import worth_of
 from ..grades import Graded
 from ..journal import Record
 from ..one_submission import sheet_at
@@ -61,8 +62,8 @@ sheet/SHEET_NAME \
 
 
 def results(result: Graded, sheet: Sheet) -> dict[str, Any]:
-    """A student's results.json: one test for each group of points. What hidden groups say is
-    shown after the due date.
+    """A student's results.json: one test for each group of points and for each item that a person
+    graded. What hidden groups say is shown after the due date.
     """
     told = [
         markdown_text(note) for note in (result.record["problem"], result.record["note"]) if note
@@ -80,6 +81,17 @@ def results(result: Graded, sheet: Sheet) -> dict[str, Any]:
 
 
 def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
+    """The tests, whose points add up to the student's: those of a person stand for the grader's."""
+    for item, mark in result.marks.items():
+        yield {
+            "name": f"{item}, graded by a person",
+            "number": item,
+            "score": mark.points,
+            "max_score": worth_of(sheet)[item],
+            "output": markdown_text(mark.comment),
+            "output_format": "md",
+            "visibility": "visible",
+        }
     for j in result.judgements:
         hidden = sheet[j.exercise].hidden
         lost = next((group.name for group in j.groups if group.right < group.total), "")
@@ -87,11 +99,11 @@ def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
             text = [markdown_text(group.say)]
             if group.name == lost and j.misconception:
                 text.append(markdown_text(j.misconception["say"]))
+            points = {"score": group.points, "max_score": group.max}
             yield {
                 "name": f"{j.title}: {group.name}",
                 "number": j.exercise,
-                "score": group.points,
-                "max_score": group.max,
+                **(points if j.exercise not in result.marks else {}),
                 "status": "passed" if group.right == group.total else "failed",
                 "output": "\n\n".join(text),
                 "output_format": "md",

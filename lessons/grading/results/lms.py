@@ -9,13 +9,13 @@ are those who fit two rows: no points are given by a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..grade_tables import harmless
 from ..grades import Graded
-from ..sheet import Sheet
+from ..term import Credit, Totals, name_key
 from .tables import Row, Table, TableError, read_table
 
 
@@ -23,7 +23,8 @@ from .tables import Row, Table, TableError, read_table
 class System:
     """How a learning system's export looks. number: the column with its own number; identifiers,
     names: the other columns by which a student is known, names being tuples that make up one full
-    name; signs: columns without which the file is none of its exports.
+    name; signs: columns without which the file is none of its exports; kept: what a cell of points
+    says that is no number and stays.
     """
 
     name: str
@@ -31,14 +32,16 @@ class System:
     identifiers: tuple[str, ...]
     names: tuple[tuple[str, ...], ...]
     signs: tuple[str, ...]
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 CANVAS = System(
     "canvas",
     ("ID",),
     ("SIS Login ID", "SIS User ID", "Integration ID", "ID"),
-    (("Student",),),
-    ("Student", "ID"),
+    (("Student",), ("FirstName", "LastName")),
+    ("ID", "Section"),
+    {"ex": "is excused there", "n/a": "is not assigned the work there"},
 )
 MOODLE = System(
     "moodle",
@@ -48,6 +51,22 @@ MOODLE = System(
     (),
 )
 FEEDBACK = "Feedback comments"
+TEST_STUDENT = "student test"
+"""The instructor in Canvas's view as a student, as `name_key` writes it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one student gets. number: the student's number in the system, "" if unknown;
+    identifiers, names: by what else a row of this student is known.
+    """
+
+    student: str
+    points: float
+    comment: str
+    number: str = ""
+    identifiers: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -68,13 +87,51 @@ class Filled:
         return not (self.missing or self.rows or self.notes)
 
 
+def of_sheet(system: System, results: Sequence[Graded]) -> list[Entry]:
+    """The points of one sheet as they were graded."""
+    return [
+        Entry(
+            r.student, r.points, comment(r), str(r.record["lms"].get(system.name, "")),
+            frozenset({_key(r.student)}), _name_keys(re.sub(r"_\d+$", "", r.student)),
+        )
+        for r in results
+    ]  # fmt: skip
+
+
+def of_term(system: System, totals: Totals, sheet: str = "") -> list[Entry]:
+    """What counts for one sheet of a term by its course file: after lateness, of the attempt that
+    counts, for each student of a group. Without a sheet: the percentage of the term.
+    """
+    found = []
+    for student in totals.term.students:
+        names, number = _name_keys(student.name), ""
+        points, said = totals.percent[student.id], totals.mark[student.id]
+        if sheet:
+            credit = totals.credits[student.id][sheet]
+            if credit.attempt is None:
+                continue
+            points, said = credit.points, "; ".join(filter(None, _said(credit)))
+            number = totals.numbers[sheet].get(student.id, {}).get(system.name, "")
+        identifiers = (student.keys - names) | {_key(student.id)}
+        found.append(Entry(student.id, points, said, str(number), frozenset(identifiers), names))
+    return found
+
+
+def _said(credit: Credit) -> tuple[str, str]:
+    assert credit.attempt is not None
+    note = credit.note and f"{credit.note}: {credit.points:g} of {credit.attempt.points:g} count"
+    return ("" if credit.attempt.record["problem"] else note), comment(credit.attempt)
+
+
 def fill(
-    system: System, path: Path, results: Sequence[Graded], sheet: Sheet, column: str = ""
+    system: System, path: Path, entries: Sequence[Entry], sheet: str, most: float, column: str = ""
 ) -> Filled:
     """The exported file with the points in it.
 
-    column: the name of the column; by default the one that has the sheet's name (Canvas), or
-    "Grade" (Moodle). Raises TableError for a file that is no such export, or has no such column.
+    sheet: the name of what is graded; most: what it is worth. column: the name of the column; by
+    default "Grade" (Moodle), or the one that has the sheet's name. Raises TableError for a file
+    that is no such export, or has no such column, or for a column that the system does not take
+    back.
     """
     table = read_table(path)
     if absent := [name for name in system.signs if table.column(name) is None]:
@@ -83,7 +140,8 @@ def fill(
             f" {_listed(table.head)}."
         )
     if (
-        table.column(*system.number, *system.identifiers) is None
+        _number_column(system, table) is None
+        and table.column(*system.identifiers) is None
         and _name_columns(system, table) is None
     ):
         raise TableError(
@@ -91,24 +149,28 @@ def fill(
         )
     into = _target(system, table, sheet, column, path)
     filled = Filled(b"")
-    students = list(_students(system, table, sheet.max_points, into, filled))
-    found = _matches(system, table, students, results, filled)
+    students = list(_students(system, table, most, into, filled))
+    found = _matches(system, table, students, entries, filled)
     changeable, feedback = table.column("Grade can be changed"), table.column(FEEDBACK)
     for row in students:
-        result = found.get(id(row))
-        if result is None:
-            filled.rows.append(_called(system, table, row))
+        entry = found.get(id(row))
+        if entry is None:
+            if system is not CANVAS or TEST_STUDENT not in _full_names(system, table, row):
+                filled.rows.append(_called(system, table, row))
+            continue
+        if kept := system.kept.get(_key(row[into])):
+            filled.notes.append(f"{entry.student} {kept} ({row[into].strip()}), which stays")
             continue
         if changeable is not None and row[changeable].strip().casefold() == "no":
             filled.notes.append(
-                f"{result.student}: Moodle says that this grade cannot be changed, so it was left"
+                f"{entry.student}: Moodle says that this grade cannot be changed, so it was left"
                 " as it is"
             )
             continue
-        filled.matched.append(result.student)
-        row[into] = f"{result.points:g}"
+        filled.matched.append(entry.student)
+        row[into] = f"{entry.points:.10g}"
         if feedback is not None and system is MOODLE:
-            row[feedback] = str(harmless(comment(result)))
+            row[feedback] = str(harmless(entry.comment))
     filled.data = table.bytes()
     return filled
 
@@ -117,16 +179,17 @@ def comment(result: Graded) -> str:
     """A student's result in a few words, on one line."""
     if result.record["problem"]:
         return str(result.record["problem"])
-    return "; ".join(f"{j.exercise}: {j.points:g} of {j.max:g}" for j in result.judgements)
+    most = {j.exercise: f" of {j.max:g}" for j in result.judgements}
+    return "; ".join(f"{i}: {p:g}{most.get(i, '')}" for i, p in result.by_item.items())
 
 
-def _target(system: System, table: Table, sheet: Sheet, column: str, path: Path) -> int:
+def _target(system: System, table: Table, sheet: str, column: str, path: Path) -> int:
     wanted = (
         [column]
         if column
         else ["Grade"]
         if system is MOODLE and table.column("Grade") is not None
-        else [sheet.name]
+        else [sheet]
     )
     plain = [
         re.sub(r"\s*\(\d+\)$|^(?:Assignment|Assignment:)\s*:?\s*|\s*\(Real\)$", "", name).casefold()
@@ -153,6 +216,11 @@ def _students(
         if not any(cell.strip() for cell in row.raw):
             continue
         if row[0].strip().startswith("Points Possible"):
+            if re.search(r"read\s+only", row[into]):
+                raise TableError(
+                    f"Canvas computes {table.head[into]!r} itself and takes no points for it; name"
+                    " the column of an assignment with --column."
+                )
             told = _tell_maximum(row[into], most, filled, told)
             continue
         if system is CANVAS and not row[table.column("ID") or 0].strip():
@@ -177,56 +245,60 @@ def _tell_maximum(text: str, most: float, filled: Filled, told: bool) -> bool:
 
 
 def _matches(
-    system: System, table: Table, rows: list[Row], results: Sequence[Graded], filled: Filled
-) -> dict[int, Graded]:
+    system: System, table: Table, rows: list[Row], entries: Sequence[Entry], filled: Filled
+) -> dict[int, Entry]:
     """Which row belongs to which student. Each rule takes only what is unique on both sides."""
-    found: dict[int, Graded] = {}
-    left = {result.student: result for result in results}
-    for keys_of_row, keys_of_student in (
-        (lambda row: _numbers(system, table, row), lambda r: _own_number(system, r)),
-        (lambda row: _identifiers(system, table, row), lambda r: {_key(r.student)}),
-        (
-            lambda row: _full_names(system, table, row),
-            lambda r: {_name_key(_without_number(r.student))} - {""},
-        ),
-    ):
+    found: dict[int, Entry] = {}
+    left = {entry.student: entry for entry in entries}
+    rules: tuple[tuple[Callable[[Row], Iterable[str]], Callable[[Entry], Iterable[str]]], ...] = (
+        (lambda row: _numbers(system, table, row), lambda entry: {entry.number} - {""}),
+        (lambda row: _identifiers(system, table, row), lambda entry: entry.identifiers),
+        (lambda row: _full_names(system, table, row), lambda entry: entry.names),
+    )
+    for keys_of_row, keys_of_student in rules:
         by_key: dict[str, list[Row]] = {}
         for row in rows:
             if id(row) not in found:
                 for key in keys_of_row(row):
                     by_key.setdefault(key, []).append(row)
-        for result in list(left.values()):
+        for entry in list(left.values()):
             fitting = {
-                id(row): row for key in keys_of_student(result) for row in by_key.get(key, ())
+                id(row): row for key in keys_of_student(entry) for row in by_key.get(key, ())
             }
             if len(fitting) > 1:
                 which = " and ".join(
                     _called(system, table, row) for row in list(fitting.values())[:2]
                 )
                 filled.notes.append(
-                    f"{result.student} fits more than one row ({which}), and got into none"
+                    f"{entry.student} fits more than one row ({which}), and got into none"
                 )
             elif fitting and next(iter(fitting)) in found:
                 other = found[next(iter(fitting))].student
                 filled.notes.append(
-                    f"{result.student} and {other} fit the same row; {other} got into it"
+                    f"{entry.student} and {other} fit the same row; {other} got into it"
                 )
             elif fitting:
-                found[next(iter(fitting))] = result
-                del left[result.student]
+                found[next(iter(fitting))] = entry
+                del left[entry.student]
     filled.missing = sorted(left)
     return found
 
 
-def _numbers(system: System, table: Table, row: Row) -> set[str]:
+def _number_column(system: System, table: Table) -> int | None:
+    """The column with the system's own number. Moodle writes it first, and translates its head and
+    the word before the number ("Participant 12").
+    """
     column = table.column(*system.number)
+    if column is None and system is MOODLE:
+        cells = [row[0].strip() for row in table.rows if any(cell.strip() for cell in row.raw)]
+        column = 0 if cells and all(re.fullmatch(r"[^\d@]+\d+", cell) for cell in cells) else None
+    return column
+
+
+def _numbers(system: System, table: Table, row: Row) -> set[str]:
+    column = _number_column(system, table)
     digits = re.sub(r"^\D+", "", row[column].strip()) if column is not None else ""
     return {digits} if digits else set()
-
-
-def _own_number(system: System, result: Graded) -> set[str]:
-    number = result.record["lms"].get(system.name)
-    return {str(number)} if number else set()
 
 
 def _identifiers(system: System, table: Table, row: Row) -> set[str]:
@@ -245,21 +317,16 @@ def _name_columns(system: System, table: Table) -> tuple[int, ...] | None:
 
 def _full_names(system: System, table: Table, row: Row) -> set[str]:
     columns = _name_columns(system, table)
-    key = _name_key(" ".join(row[c] for c in columns)) if columns else ""
-    return {key} if key else set()
-
-
-def _without_number(student: str) -> str:
-    return re.sub(r"_\d+$", "", student)
+    return set(_name_keys(" ".join(row[c] for c in columns))) if columns else set()
 
 
 def _key(text: str) -> str:
     return text.strip().casefold()
 
 
-def _name_key(text: str) -> str:
-    """A full name, whichever part comes first: "Lovelace, Ada" is "ada lovelace"."""
-    return " ".join(sorted(re.findall(r"[^\W\d_]+", text.casefold())))
+def _name_keys(text: str) -> frozenset[str]:
+    """A full name, whichever part comes first; empty for what has no letters."""
+    return frozenset({name_key(text)} - {""})
 
 
 def _called(system: System, table: Table, row: Row) -> str:
