@@ -34,7 +34,8 @@ class UpdateRule(Optimizer):
 
     A subclass gives `settings`, their names with the default values in the order of the arguments,
     and `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and
-    maximize by name alone. SINGA calls SGD(0.05): a number in the place of the parameters is the
+    maximize by name alone; `foreach` and `fused`, PyTorch's choices between implementations, change
+    nothing. SINGA calls SGD(0.05): a number in the place of the parameters is the
     learning rate. Raises ValueError for a setting out of range, TypeError for one of another type
     and for unknown ones.
     """
@@ -53,9 +54,9 @@ class UpdateRule(Optimizer):
             Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
             for name, value in named.items()
         ]
-        cls.__signature__ = Signature(
-            [*made, Parameter("maximize", Parameter.KEYWORD_ONLY, default=False)]
-        )
+        by_name = {"maximize": False, "foreach": None, "fused": None}
+        made += [Parameter(n, Parameter.KEYWORD_ONLY, default=v) for n, v in by_name.items()]
+        cls.__signature__ = Signature(made)
 
     def __init__(self, *args: Any, **named: Any) -> None:
         owner = type(self).__name__
@@ -65,6 +66,7 @@ class UpdateRule(Optimizer):
             raise TypeError(f"{owner}: {error}") from None
         given.apply_defaults()
         params, settings = given.arguments.pop("params"), given.arguments
+        del settings["foreach"], settings["fused"]
         if isinstance(params, int | float):
             rate = settings["lr"]
             if rate is not None:

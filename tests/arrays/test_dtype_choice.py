@@ -141,7 +141,7 @@ def test_module_level_names():
 @pytest.mark.oracle
 def test_gaussian_nll_variances(torch):
     F, t = mg.nn.functional, torch.nn.functional
-    for shape in ((2, 3), (2, 1), (2,)):
+    for shape in ((2, 3), (2, 1), (1, 3), (2,)):
         v = np.linspace(0.5, 4, int(np.prod(shape))).reshape(shape)
         ours = F.gaussian_nll_loss(
             mg.zeros(2, 3), mg.ones(2, 3), mg.tensor(v).float(), reduction="none"
@@ -152,6 +152,8 @@ def test_gaussian_nll_variances(torch):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
     with pytest.raises(mg.errors.ShapeError, match=r"var of shape \(3,\)"):
         F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(3))
+    with pytest.raises(mg.errors.ShapeError, match=r"var of shape \(1, 1\)"):
+        F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(1, 1))
     with pytest.raises(ValueError, match="negative"):
         F.gaussian_nll_loss(mg.zeros(2), mg.ones(2), -mg.ones(2))
 

@@ -20,6 +20,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
+from minigrad.core import observe
+from minigrad.core.graph import state
 from minigrad.nn import functional as F
 
 LIBRARY = f"minigrad{os.sep}"
@@ -160,6 +162,15 @@ class Lines:
         return self._trace
 
 
+def _reset_modes() -> None:
+    """Give this thread's engine its modes again. A plain run loses them where it is interrupted in
+    the block that restores them; no signal is handled there."""
+    state.recording, state.levels, state.batches, state.running_pass = True, (), (), None
+    observe.observation.listening = observe.observation.added = ()
+    observe.observation.event = None
+    observe.observers.clear()
+
+
 @functools.cache
 def _is_with(file: str, line: int) -> bool:
     return linecache.getline(file, line).lstrip().startswith("with ")
@@ -183,7 +194,7 @@ def seen_after(
         except mg.AutogradError as error:  # the plain run was interrupted while gradients were off
             result = type(error).__name__
         seen.append(f"{result} {world.seen()}")
-    mg.set_grad_enabled(True)
+    _reset_modes()
     return seen
 
 

@@ -118,8 +118,8 @@ def gaussian_nll_loss(
     derivative.
 
     var: a number, or a tensor of the shape of input, of that shape without its last dimension, or
-    with 1 as its last size: one variance for each row. Raises ShapeError for others, ValueError for
-    a negative variance or an ε that is not positive.
+    with 1 in the place of one of its sizes. Raises ShapeError for others, ValueError for a negative
+    variance or an ε that is not positive.
     """
     x, t = as_tensor(input), as_tensor(target)
     v = _variances(x, var)
@@ -144,13 +144,15 @@ def _variances(x: Tensor, var: Any) -> Tensor:
         var = as_tensor(var)
     if not isinstance(var, Tensor):
         return functions.full_like(x.detach(), var)
-    if var.shape == x.shape or (var.ndim == x.ndim and var.shape == (*x.shape[:-1], 1)):
-        return var
+    if var.ndim == x.ndim:
+        other = [n for n, whole in zip(var.shape, x.shape, strict=True) if n != whole]
+        if other in ([], [1]):
+            return var
     if x.ndim and var.shape == x.shape[:-1]:
         return var.unsqueeze(-1)
     raise ShapeError(
         f"gaussian_nll_loss: var of shape {var.shape} fits neither input {x.shape} nor its rows"
-        f" {(*x.shape[:-1], 1)}."
+        f" {(*x.shape[:-1], 1)}, and is not that shape with a 1 in the place of one size."
     )
 
 
