@@ -63,6 +63,14 @@ def python_paths(library: Path) -> list[str]:
     )
 
 
+def _outermost(paths: list[str]) -> list[str]:
+    """Those of some paths that are there and lie in no other of them. Each is a mount, and hundreds
+    of mounts take longer than to start Python.
+    """
+    there = dict.fromkeys(path for path in paths if os.path.exists(path))
+    return [p for p in there if not any(str(q) in there for q in Path(p).parents)]
+
+
 def bubblewrap(library: Path, folder: Path, more: Sequence[str] = ()) -> list[str]:
     """The command that runs another one with a file tree, process numbers and a network of its
     own. more: further paths that it may read.
@@ -82,7 +90,7 @@ def bubblewrap(library: Path, folder: Path, more: Sequence[str] = ()) -> list[st
         *python_paths(library),
         *more,
     ]
-    binds = [part for path in paths if os.path.exists(path) for part in ("--ro-bind", path, path)]
+    binds = [part for path in _outermost(paths) for part in ("--ro-bind", path, path)]
     own = ["--unshare-all", "--new-session", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     return [program, *own, *binds, "--bind", str(folder), str(folder), "--chdir", str(folder)]
 

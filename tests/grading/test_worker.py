@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -395,6 +396,19 @@ def test_no_more_than_a_few_flags_are_kept(run):
     forged += 'os.write(i, b\'{"flag":"%d"}\\n\' % n)\n        except OSError: break\n'
     outcome = run(forged + F, G)
     assert len(outcome.flags) == 20
+
+
+def test_bubblewrap_mounts_nothing_twice(library, tmp_path, monkeypatch):
+    """Hundreds of mounts for the entries of one folder took 0.3 s for each cold start."""
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    readable = process_server.python_paths(library)
+    command = process_server.bubblewrap(library, tmp_path, readable)
+    mounted = [path for flag, path in pairwise(command) if flag == "--ro-bind"]
+    assert len(set(mounted)) == len(mounted)
+    for path in mounted:
+        assert not set(mounted) & set(map(str, Path(path).parents)), path
+    for path in [*readable, os.path.realpath(sys.executable)]:
+        assert set(mounted) & {path, *map(str, Path(path).parents)}, path
 
 
 EVERYDAY = {
