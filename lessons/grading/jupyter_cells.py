@@ -56,7 +56,8 @@ def compile_cell(source: str, name: str, futures: int = 0) -> CompiledCell:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
     tree = _tree(source, name, flags)
-    return CompiledCell(*_halves(tree, name, flags), _imports(tree), tree)
+    waits = "await" in source and _waits(tree)
+    return CompiledCell(*_halves(tree, name, flags, waits), _imports(tree), tree)
 
 
 def rest_of(compiled: CompiledCell, line: int, name: str, futures: int) -> CompiledCell | None:
@@ -66,7 +67,7 @@ def rest_of(compiled: CompiledCell, line: int, name: str, futures: int) -> Compi
         return None
     tree = ast.Module(body, [])
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
-    return CompiledCell(*_halves(tree, name, flags), compiled.imports, tree)
+    return CompiledCell(*_halves(tree, name, flags, _waits(tree)), compiled.imports, tree)
 
 
 def _tree(source: str, name: str, flags: int) -> ast.Module:
@@ -93,12 +94,18 @@ def _parse(source: str, name: str, flags: int) -> ast.Module:
     return tree
 
 
+def _waits(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.Await) for node in ast.walk(tree))
+
+
 def _halves(
-    tree: ast.Module, name: str, flags: int
+    tree: ast.Module, name: str, flags: int, waits: bool
 ) -> tuple[types.CodeType, types.CodeType | None]:
-    """The code of all statements but the last one, where that is an expression, and its code."""
+    """The code of all statements but the last one, where that is an expression, and its code.
+    waits: whether there is an `await`; such a cell stays whole.
+    """
     end = tree.body[-1] if tree.body else None
-    if not isinstance(end, ast.Expr) or any(isinstance(n, ast.Await) for n in ast.walk(tree)):
+    if waits or not isinstance(end, ast.Expr):
         return compile(tree, name, "exec", flags, dont_inherit=True), None
     first = ast.Module(tree.body[:-1], [])
     code = compile(first, name, "exec", flags, dont_inherit=True)
@@ -228,21 +235,12 @@ def names_in(sources: list[str]) -> list[dict[str, list[str]]]:
 def _names(source: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {"names": set(), "bound": set(), "loose": set(), "inner": set()}
     try:
-        tree, table = _parsed(source)
+        text, table = _table(source)
     except (SyntaxError, ValueError):
         return found
-    others = [
-        node
-        for node in tree.body
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
-    inner = [node for other in others for node in ast.walk(other)]
-    stored = {
-        node.id
-        for node in inner
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
-    made = {scope.get_name() for scope in table.get_children()} - stored
+    made = {scope.get_name() for scope in table.get_children()} & set(table.get_identifiers())
+    if made:
+        made -= _stored(ast.parse(text))
     scopes = [table]
     while scopes:
         scope = scopes.pop()
@@ -260,10 +258,18 @@ def _names(source: str) -> dict[str, set[str]]:
     return found
 
 
-def _parsed(source: str) -> tuple[ast.Module, symtable.SymbolTable]:
+def _stored(tree: ast.Module) -> set[str]:
+    """The names that a cell binds otherwise than by the `def` and `class` at its top."""
+    makes = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    others = [node for top in tree.body if not isinstance(top, makes) for node in ast.walk(top)]
+    names = [node for node in others if isinstance(node, ast.Name)]
+    return {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+
+
+def _table(source: str) -> tuple[str, symtable.SymbolTable]:
     text = whole_cell(source)
     try:
-        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
+        return text, symtable.symtable(text, "<cell>", "exec")
     except SyntaxError:
         text = without_magics(text)
-        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
+        return text, symtable.symtable(text, "<cell>", "exec")
