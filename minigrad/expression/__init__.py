@@ -3,7 +3,8 @@ formulas without accepting any code.
 
 A formula such as ``log(x1) + x1*x2 - sin(x2)`` is parsed by Python's own parser into a syntax tree.
 Every node of the tree must then be on a short list: numbers, names, ``+ - * / **``, a sign,
-parentheses, and calls to the functions of `FUNCTIONS`. Whatever else the text holds, be it an
+parentheses, and calls to the functions of `FUNCTIONS`, of which ``where(x > 0, a, b)`` chooses by a
+comparison. Whatever else the text holds, be it an
 attribute, a subscript, a lambda or a string, is refused with its column marked. Only after that is
 the tree compiled, as the body of a function whose global names are those functions and nothing
 more: what is not on the list cannot be reached.

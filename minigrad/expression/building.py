@@ -73,6 +73,15 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return _of_numbers(function, *arguments)
 
 
+def _choice(test: Any, a: Any, b: Any) -> Any:
+    """`where`; what numbers alone decide is no operation."""
+    if not isinstance(test, Tensor):
+        return a if test else b
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        a, b = _float64_tensor(a), _float64_tensor(b)
+    return functions.where(test, a, b)
+
+
 class _Numbers(ast.NodeTransformer):
     """Makes the operations of a program that may meet numbers alone ask for it."""
 
@@ -88,7 +97,7 @@ class _Numbers(ast.NodeTransformer):
             case ast.UnaryOp(operand=operand):
                 return self._may_be_number(operand)
             case ast.Call(func=ast.Name(id=name)):
-                return name in (_OPERATION, _CALL)
+                return name in (_OPERATION, _CALL) or _chooses(name)
         return False
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
@@ -105,7 +114,7 @@ class _Numbers(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         node.args = [self.visit(argument) for argument in node.args]
-        if not all(map(self._may_be_number, node.args)):
+        if _chooses(node.func) or not all(map(self._may_be_number, node.args)):
             return node
         made = ast.Call(ast.Name(_CALL, ast.Load()), [node.func, *node.args], [])
         return ast.copy_location(made, node)
@@ -123,6 +132,11 @@ class _Numbers(ast.NodeTransformer):
         node.iter = ast.copy_location(made, node.iter)
         node.body = [self.visit(statement) for statement in node.body]
         return node
+
+
+def _chooses(function: ast.expr | str) -> bool:
+    name = function.id if isinstance(function, ast.Name) else function
+    return name in FUNCTIONS and FUNCTIONS[name].chooses
 
 
 def of_formula(tree: ast.expr, names: tuple[str, ...], text: str) -> Callable[..., Any]:
@@ -171,7 +185,8 @@ def _compiled(
     lines = text.splitlines(keepends=True)
     linecache.cache[filename] = (len(text), None, lines, filename)
     reachable: dict[str, Any] = {
-        name: getattr(functions, function.target) for name, function in FUNCTIONS.items()
+        name: _choice if function.chooses else getattr(functions, function.target)
+        for name, function in FUNCTIONS.items()
     }
     reachable |= CONSTANTS | {
         "__builtins__": {},
@@ -218,11 +233,15 @@ def _use_float64_where_numbers_meet(tree: ast.expr) -> None:
                 constant[node] = constant[left] and constant[right]
                 if constant[node]:
                     node.left, node.right = _float64(left), _float64(right)
+            case ast.Compare(left=left, comparators=[right]):
+                constant[node] = constant[left] and constant[right]
+                if constant[node]:
+                    node.left, node.comparators = _float64(left), [_float64(right)]
             case ast.UnaryOp(operand=operand):
                 constant[node] = constant[operand]
             case ast.Call(args=args):
                 constant[node] = all(constant[argument] for argument in args)
-                if constant[node]:
+                if constant[node] and not _chooses(node.func):
                     node.args = [_float64(argument) for argument in args]
 
 
@@ -232,7 +251,7 @@ def _parents_first(tree: ast.expr) -> list[ast.expr]:
         node = waiting.pop()
         found.append(node)
         match node:
-            case ast.BinOp(left=left, right=right):
+            case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
                 waiting += [right, left]
             case ast.UnaryOp(operand=operand):
                 waiting.append(operand)

@@ -227,8 +227,7 @@ class Check:
                         self._operator(sign, node, _start(node, self.lines))
                     waiting.append(operand)
                 case ast.Call():
-                    self._call(node)
-                    waiting += reversed(node.args)
+                    waiting += reversed(self._call(node))
                 case _:
                     known = ("this", ANYTHING_ELSE)
                     what, hint = NODES.get(type(node).__name__, known)
@@ -261,7 +260,8 @@ class Check:
         if not fits:
             self._refuse(node, "large")
 
-    def _call(self, node: ast.Call) -> None:
+    def _call(self, node: ast.Call) -> list[ast.expr]:
+        """The parts of a call that are formulas."""
         if not isinstance(node.func, ast.Name):
             if isinstance(node.func, ast.Attribute):
                 what, hint = NODES["Attribute"]
@@ -276,7 +276,7 @@ class Check:
             hint = f"did you mean {' or '.join(near)}?" if near else known
             self._refuse(node.func, "unknown", name=name, hint=hint)
         arity = FUNCTIONS[name].arity
-        example = f"{name}({', '.join('xyzuvw'[:arity])})"
+        example = FUNCTIONS[name].call(name, "xyzuvw")
         if node.keywords:
             self._refuse(node.keywords[0], "keyword", name=name, example=example)
         if len(node.args) != arity:
@@ -284,6 +284,15 @@ class Check:
             self._refuse(
                 node, "arity", name=name, arity=arity, s=plural, count=count, example=example
             )
+        if not FUNCTIONS[name].chooses:
+            return node.args
+        test, *values = node.args
+        match test:
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                if isinstance(op, COMPARISONS):
+                    self._operations += 1
+                    return [left, right, *values]
+        self._refuse(test, "chooses", name=name, example=example)
 
     def _operator(self, operator: ast.operator | ast.unaryop, node: ast.expr, first: int) -> None:
         symbol = OTHER_OPERATORS[type(operator)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_CHARACTERS = 10_000
@@ -20,6 +21,13 @@ class Function(NamedTuple):
     """Its name in `minigrad.functions`."""
     arity: int
     """How many arguments it takes."""
+    chooses: bool = False
+    """Whether its first argument is a comparison, which chooses between the others."""
+
+    def call(self, name: str, operands: Sequence[str]) -> str:
+        """A call of it by a name, with as many of the operands as it takes."""
+        first, *others = operands[: self.arity]
+        return f"{name}({', '.join([f'{first} > 0' if self.chooses else first, *others])})"
 
 
 _OF_ONE = (
@@ -33,6 +41,7 @@ FUNCTIONS: dict[str, Function] = {
     **{name: Function(name, 1) for name in _OF_ONE.split()},
     **{name: Function(name, 2) for name in _OF_TWO.split()},
     "ln": Function("log", 1),  # as mathematicians write it; log is the natural logarithm, too
+    "where": Function("where", 3, chooses=True),
 }
 """What a formula may call, by the name that it uses."""
 
@@ -44,7 +53,7 @@ BINARY: dict[type[ast.operator], str] = {
 """The operators of formulas."""
 SIGNS = (ast.UAdd, ast.USub)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
-"""The comparisons of conditions."""
+"""The comparisons of conditions, and of functions that choose."""
 OTHER_OPERATORS: dict[type[ast.operator] | type[ast.unaryop], str] = {
     ast.BitXor: "^", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.BitAnd: "&",
     ast.BitOr: "|", ast.LShift: "<<", ast.RShift: ">>", ast.Invert: "~", ast.Not: "not",

@@ -60,6 +60,7 @@ PYTHON = {
     "softplus": lambda x: math.log1p(math.exp(x)),
     "square": lambda x: x * x,
     "sum": lambda x: x,
+    "where": lambda x, y, z: y if x > 0 else z,
 }
 ARGUMENTS = {"acosh": (1.7,)}  # the others are defined at 0.7
 
@@ -67,9 +68,8 @@ ARGUMENTS = {"acosh": (1.7,)}  # the others are defined at 0.7
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_of_the_table_computes_what_its_name_says(name):
     reference = PYTHON.get(name) or getattr(math, name)
-    arguments = ARGUMENTS.get(name, (0.7, 0.4)[: FUNCTIONS[name].arity])
-    names = ("x", "y")[: FUNCTIONS[name].arity]
-    value = expression.compile(f"{name}({', '.join(names)})")(*map(number, arguments))
+    arguments = ARGUMENTS.get(name, (0.7, 0.4, 0.2)[: FUNCTIONS[name].arity])
+    value = expression.compile(FUNCTIONS[name].call(name, "xyz"))(*map(number, arguments))
     assert value.item() == pytest.approx(reference(*arguments), rel=1e-14)
 
 
@@ -143,8 +143,15 @@ REFUSED = [
     ("1e999", "too large", 0, "1.8e308"),
     ("x, y", "comma", 0, "one result"),
     ("0,5*x", "comma", 0, "point"),
-    ("x < 2", "comparison", 0, "maximum"),
-    ("x if y else z", "if", 0, "no branches"),
+    ("x < 2", "comparison", 0, "where(x > 0, x, -x)"),
+    ("x if y else z", "if", 0, "where(x > 0, x, -x)"),
+    ("where(x, 1, 2)", "first argument of where compares two values", 6, "where(x > 0, y, z)"),
+    ("1 + where(0 < x < 1, 1, 2)", "compares two values", 10, "where(x > 0, y, z)"),
+    ("where(x in y, 1, 2)", "compares two values", 6, "where(x > 0, y, z)"),
+    ("where(x > 0 and y < 1, 1, 2)", "compares two values", 6, "where(x > 0, y, z)"),
+    ("where(not x > 0, 1, 2)", "compares two values", 6, "where(x > 0, y, z)"),
+    ("where(x > 0, 1)", "takes 3 arguments, not 2", 0, "where(x > 0, y, z)"),
+    ("where(x > 0, x > 1, 2)", "comparison", 13, "where(x > 0, x, -x)"),
     ("x and y", "and", 0, "number"),
     ("(x := 2)", ":=", 1, "x=2"),
     ("{x}", "braces", 0, "parentheses"),

@@ -26,7 +26,10 @@ def formula(r: random.Random, names: list[str], depth: int) -> str:
     inner = lambda: formula(r, names, depth - 1)
     if kind < 0.45:
         name = r.choice(list(FUNCTIONS))
-        return f"{name}({', '.join(inner() for _ in range(FUNCTIONS[name].arity))})"
+        operands = [inner() for _ in range(FUNCTIONS[name].arity)]
+        if FUNCTIONS[name].chooses:
+            operands[0] += f" {r.choice(['<', '<=', '>', '>=', '==', '!='])} {inner()}"
+        return f"{name}({', '.join(operands)})"
     if kind < 0.53:
         return f"-{inner()}" if r.random() < 0.5 else f"-({inner()})"
     if kind < 0.6:

@@ -24,7 +24,7 @@ def f(x1, x2):
 
 def unread(x1, x2):
     """The function f, by an operation that the page's engine cannot read."""
-    return mg.where(x1 > -9, f(x1, x2), x1)
+    return mg.fmod(f(x1, x2), 1e6)
 
 
 def test_a_comparison_names_the_first_difference_in_both_traces():
@@ -147,6 +147,17 @@ def test_a_function_that_the_engine_reads_is_held_as_text_and_start():
 def test_a_function_whose_steps_the_engine_would_not_write_stays_a_grid(function):
     shown = viz.sliders(function, x=(-1, 1), points=5, live=False)
     assert shown.document["schema"] == "minigrad.grid/1"
+
+
+def test_a_function_that_chooses_by_a_comparison_is_held_as_text():
+    """That of lesson 17."""
+
+    def difference(x):
+        return mg.where(x > 0, x, -x) - (x + mg.relu(-2 * x))
+
+    document = viz.sliders(difference, x=(-1, 1, -0.6), mode="reverse", live=False).document
+    assert document["schema"] == "minigrad.function/1"
+    assert document["text"] == "where(x > 0, x, -x) - (x + relu(-2*x))"
 
 
 def test_a_program_that_branches_has_a_template_for_each_way():

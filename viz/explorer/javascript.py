@@ -21,13 +21,14 @@ from minigrad.viz.explorer.symbols import (
     Fork,
     Value,
     arguments_of,
+    called,
     forward_text,
     literal,
     observed,
     of_rule,
 )
 
-from minigrad import expression, functions, scalar
+from minigrad import expression, scalar
 from minigrad.core.primitive import OUTPUT, Primitive, Rule
 from minigrad.expression import refusals
 
@@ -66,6 +67,7 @@ def rules() -> str:
             for name, call in calls.items()
         ),
         "  },",
+        f"  choosing: {_json([n for n, f in expression.FUNCTIONS.items() if f.chooses])},",
         "  // of two values, of a value and a number, and of a number and a value",
         "  operators: {",
         *(
@@ -86,10 +88,7 @@ def rules() -> str:
 
 def _calls() -> dict[str, Any]:
     """What each function of the grammar computes of symbols x, y, z."""
-    return {
-        name: observed(getattr(functions, function.target), *map(Value, "xyz"[: function.arity]))
-        for name, function in expression.FUNCTIONS.items()
-    }
+    return {name: called(function) for name, function in expression.FUNCTIONS.items()}
 
 
 def _reflected(operators: dict[str, list[Any]]) -> dict[str, str]:

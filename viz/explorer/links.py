@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import keyword
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from minigrad.viz.explorer.symbols import OPERATORS, Value, observed
+from minigrad.viz.explorer.symbols import OPERATORS, Value, called, observed
 
-from minigrad import expression, functions
+from minigrad import expression
 from minigrad.expression.grammar import BINARY
 from minigrad.trace.replay import state_at
 from minigrad.watch import trace_function
@@ -31,7 +30,17 @@ ELSEWHERE = frozenset(("jacobian", "arrays", "buffers"))
 """Views that the page does not have."""
 LONGEST = 100
 """Characters of the longest formula that is written as one."""
-PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3, "**": 4, "atom": 5}
+COMPARING = frozenset(set(OPERATORS) - set(BINARY.values()))
+PRECEDENCE = {
+    **dict.fromkeys(COMPARING, 0),
+    "+": 1,
+    "-": 1,
+    "*": 2,
+    "/": 2,
+    "neg": 3,
+    "**": 4,
+    "atom": 5,
+}
 AS_TYPED = "~()*!'+/,=;:"
 """Characters that an address holds as they are, as static/address.js writes them."""
 
@@ -167,7 +176,21 @@ def _made(trace: Trace, nodes: Mapping[str, Any]) -> Made | None:
             return None
         given |= dict(zip(free, numbers, strict=True))
         made[name] = (word, [given[slot] for slot in range(count)])
-    return made
+    return made if _comparisons_choose(made) else None
+
+
+def _comparisons_choose(made: Made) -> bool:
+    """Whether each comparison is the first operand of a function that chooses, and of nothing else:
+    others have chosen what the program went on with.
+    """
+    choosing = {
+        operands[0]
+        for word, operands in made.values()
+        if word in expression.FUNCTIONS and expression.FUNCTIONS[word].chooses
+    }
+    used = [one for _, operands in made.values() for one in operands if isinstance(one, str)]
+    tests = {name for name, (word, _) in made.items() if word in COMPARING}
+    return tests == choosing & set(made) and all(used.count(name) == 1 for name in tests)
 
 
 def _numbers(tokens: Iterable[Any]) -> Iterable[Any]:
@@ -187,12 +210,11 @@ def words() -> dict[str, tuple[str, int]]:
     """
     found: dict[str, tuple[str, int]] = {}
     for name, function in expression.FUNCTIONS.items():
-        operands = [Value(letter) for letter in "xyz"[: function.arity]]
-        made = observed(getattr(functions, function.target), *operands).made
-        if len(made[1]) == len(operands) and all(map(operator.is_, made[1], operands)):
+        made = called(function).made
+        if [one.made for one in made[1] if isinstance(one, Value)] == list("xyz"[: function.arity]):
             own = made[0].name
             found.setdefault(own, (own if own in expression.FUNCTIONS else name, function.arity))
-    for sign in BINARY.values():
+    for sign in OPERATORS:
         for pair in ((Value("a"), Value("b")), (Value("a"), 0.5)):
             found[observed(OPERATORS[sign], *pair).made[0].name] = (sign, 2)
     found[observed(lambda x: -x, Value("x")).made[0].name] = ("neg", 1)
@@ -229,7 +251,7 @@ def _text(made: Made, leaves: Mapping[str, str], result: str) -> str:
             if isinstance(operand, str):
                 uses[operand] += 1
     shared = {name for name in made if uses[name] != 1 and name != result}
-    for named in (shared, set(made)):
+    for named in (shared, {name for name, (word, _) in made.items() if word not in COMPARING}):
         lines, order = _lines(made, leaves, named, result)
         if order == list(made) and all(len(line) <= LONGEST for line in lines):
             break
@@ -268,7 +290,7 @@ def _lines(
         if word == "neg":
             return f"-{_within(parts[0], own + 1)}", own
         left, right = (own + 1, own) if word == "**" else (own, own + 1)
-        space = "" if own > 1 else " "
+        space = "" if own > 1 else " "  # around + and - and comparisons
         return f"{_within(parts[0], left)}{space}{word}{space}{_within(parts[1], right)}", own
 
     for node in made:

@@ -13,10 +13,11 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minigrad import backend
+from minigrad import backend, functions
 from minigrad.core.observe import unobserved
 from minigrad.core.primitive import OUTPUT, SHAPES, Primitive, Rule
 from minigrad.core.tensor import Tensor
+from minigrad.expression import Function
 from minigrad.grad_mode import no_grad
 
 
@@ -29,8 +30,8 @@ class Value(Tensor):
     made: Any
     __hash__ = object.__hash__
 
-    def __init__(self, made: Any) -> None:
-        self.array = backend.ones((), backend.float64, None)
+    def __init__(self, made: Any, dtype: Any = backend.float64) -> None:
+        self.array = backend.ones((), dtype, None)
         self.made = made
         self.node = self.version = self.view_of = self.tangents = self.stored_grad = None
 
@@ -253,6 +254,14 @@ def observed(function: Callable[..., Any], *operands: Any) -> Any:
     """What a public function or an operator makes of operands: a symbol."""
     with unobserved(), no_grad(), backend.ignore_float_errors():
         return function(*operands)
+
+
+def called(function: Function, letters: str = "xyz") -> Any:
+    """What a function of the grammar makes of symbols with these names."""
+    operands = list(map(Value, letters[: function.arity]))
+    if function.chooses:
+        operands[0] = Value(letters[0], backend.bool_)
+    return observed(getattr(functions, function.target), *operands)
 
 
 OPERATORS: Mapping[str, Callable[..., Any]] = {

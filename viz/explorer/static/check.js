@@ -14,6 +14,9 @@ const isConstant = (name) => known(GRAMMAR.constants, name);
 // How many arguments a function takes: its operations come first.
 const arityOf = (name) => GRAMMAR.functions[name].length - 1;
 
+// Whether the first argument of a function is a comparison, which chooses between the others.
+export const chooses = (name) => GRAMMAR.choosing.includes(name);
+
 // The columns of Python count characters, those of JavaScript 16-bit units.
 export const characterColumn = (line, at) => [...line.slice(0, at)].length;
 
@@ -263,12 +266,18 @@ class Check {
       this.refuse(func, "unknown", { name, hint });
     }
     const arity = arityOf(name),
-      example = `${name}(${[..."xyzuvw"].slice(0, arity).join(", ")})`;
+      letters = [..."xyzuvw"].slice(0, arity),
+      example = `${name}(${letters.join(", ").replace("x", chooses(name) ? "x > 0" : "x")})`;
     if (keywords.length) this.refuse(keywords[0], "keyword", { name, example });
     const s = arity > 1 ? "s" : "";
     if (args.length !== arity)
       this.refuse(node, "arity", { name, arity, s, count: args.length, example });
-    return [...args];
+    if (!chooses(name)) return [...args];
+    const [test, ...values] = args;
+    const [sign, more] = test.type === "Compare" ? test.signs : [];
+    if (more || !known(GRAMMAR.operators, sign)) this.refuse(test, "chooses", { name, example });
+    this.operations += 1;
+    return [...test.values, ...values];
   }
 }
 

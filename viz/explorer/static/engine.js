@@ -1,7 +1,7 @@
 // Differentiates a formula or a program at a point: its text becomes statements (check.js), these
 // run on a Recorder, and what that writes is a Trace.
 
-import { characterColumn, compileFormula, refusal } from "./check.js";
+import { characterColumn, chooses, compileFormula, refusal } from "./check.js";
 import { ARITHMETIC, constant, isValue, Recorder } from "./recorder.js";
 import { GRAMMAR, OPERATIONS } from "./rules.js";
 import { FormulaError } from "./tokens.js";
@@ -63,8 +63,8 @@ class Run {
       const { target, value } = statement,
         made = this.evaluate(value);
       this.set(target.id, made);
-      // only an operation is named by the variable; `y = x` is none
-      if (isValue(made) && made.op && ["BinOp", "UnaryOp", "Call"].includes(value.type))
+      // the operation that the statement itself runs is named by the variable; `y = x` runs none
+      if (isValue(made) && made.op && this.here === value)
         this.waits = { name: target.id, value: made };
     } else if (type === "If") {
       for (const inner of this.holds(statement.test) ? body : orelse) this.execute(inner);
@@ -143,13 +143,34 @@ class Run {
       if (node.op === "+") return operand;
       return isValue(operand) ? this.record(node, [operand], GRAMMAR.negative) : -operand;
     }
-    const parts = node.type === "Call" ? node.args : [node.left, node.right];
+    const parts = partsOf(node);
     const operands = parts.map((part) => {
       const value = this.evaluate(part);
       return this.constants?.has(node) && !isValue(value) ? constant(value) : value;
     });
-    if (node.type === "Call") return this.record(node, operands, GRAMMAR.functions[node.func.id]);
-    return this.binary(node.op, ...operands, node);
+    if (node.type === "Compare") return this.compared(node, operands);
+    if (node.type !== "Call") return this.binary(node.op, ...operands, node);
+    const name = node.func.id;
+    return chooses(name)
+      ? this.chosen(node, operands)
+      : this.record(node, operands, GRAMMAR.functions[name]);
+  }
+
+  // The comparison in a function that chooses.
+  compared(node, operands) {
+    const made = this.binary(node.signs[0], ...operands, node);
+    operands.forEach((used) => this.recorder.release(used));
+    return made;
+  }
+
+  // What numbers alone decide is no operation; two numbers to choose between are constants.
+  chosen(node, [test, a, b]) {
+    if (!isValue(test)) {
+      this.recorder.release(test ? b : a);
+      return test ? a : b;
+    }
+    const given = isValue(a) || isValue(b) ? [a, b] : [a, b].map(constant);
+    return this.record(node, [test, ...given], GRAMMAR.functions[node.func.id]);
   }
 
   binary(sign, a, b, node) {
@@ -169,6 +190,10 @@ class Run {
   }
 }
 
+// The operands of an operation.
+const partsOf = ({ type, args, values, left, right }) =>
+  type === "Call" ? args : type === "Compare" ? values : [left, right];
+
 const COMPARING = new Set(["Compare"]); // whose operands may be compared twice
 
 // The operations of a formula that have numbers alone as operands, which are float64 constants.
@@ -178,9 +203,8 @@ function constantParts(tree) {
     if (node.type === "Constant") return true;
     if (node.type === "Name") return Object.hasOwn(GRAMMAR.constants, node.id);
     if (node.type === "UnaryOp") return isConstant(node.operand);
-    const parts = node.type === "Call" ? node.args : [node.left, node.right],
-      all = parts.map(isConstant).every(Boolean);
-    if (all) found.add(node);
+    const all = partsOf(node).map(isConstant).every(Boolean);
+    if (all && !(node.type === "Call" && chooses(node.func.id))) found.add(node);
     return all;
   };
   isConstant(tree);
@@ -204,7 +228,7 @@ const PLAIN_NUMBER = /^\s*[+-]?(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(
 // The number that a text spells, or a formula without variables such as pi/2. what: "value" or
 // "seed". Raises FormulaError in the words of the command line.
 export function numberFrom(name, text, what = "value") {
-  const hint = `write ${name}=2, ${name}=pi/2 or ${name}=[1,2,3]`,
+  const hint = `write ${name}=2 or ${name}=pi/2`,
     fail = (problem) =>
       new FormulaError(problem, `${name}=${text}`, name.length + 1, hint, text.length);
   if (PLAIN_NUMBER.test(text)) return Number(text.replace(/_/g, ""));
