@@ -360,8 +360,9 @@ that differentiates will lie (minigrad.viz.explorer).
 
 
 def link(trace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """A paragraph with a link to the page that differentiates, on which the inputs of a Trace can
-    be changed. Empty where there will be no such page, or where it cannot show the Trace.
+    """What opens the page that differentiates below a picture, so that the inputs of a Trace can
+    be changed there, and a link to that page by itself. Empty where there will be no such page, or
+    where it cannot show the Trace.
     """
     place = os.environ.get(EXPLORER)
     if not place:
@@ -372,12 +373,19 @@ def link(trace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     if found is None:
         return ""
     to = html.escape(place + found)
-    said = CHANGE[options.get("lang", "en")]
-    return f'<p class="minigrad-change"><a href="{to}">{said}</a></p>'
+    said, alone = CHANGE[options.get("lang", "en")]
+    return (
+        f'<details class="minigrad-change"><summary>{said}</summary>'
+        f'<iframe class="minigrad-live" data-src="{to}" title="{said}" height="900">'
+        f'</iframe><p><a href="{to}">{alone}</a></p></details>'
+    )
 
 
-CHANGE = {"en": "Change the inputs or the function", "zh": "更改输入或函数"}
-"""What the link says, by language."""
+CHANGE = {
+    "en": ("Change the inputs or the function", "On a page of its own"),
+    "zh": ("更改输入或函数", "在单独的页面中打开"),
+}
+"""What opens the page in its place, and what leads to it, by language."""
 
 
 def framed(

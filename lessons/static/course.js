@@ -1,31 +1,52 @@
-// The frame of the first page, in which a function can be typed: it says how tall it is.
-const live = document.querySelector("iframe.course-live");
-const tellLive = (theme) => {
-  if (!live) return;
-  live.style.colorScheme = theme; // as inside, or the browser paints its margin white
-  live.contentWindow.postMessage({ minigrad: "theme", theme }, "*");
+// Frames with the page in which a function can be typed, on the first page and below pictures: each
+// says how tall it is.
+const live = new Map(); // by window
+for (const frame of document.querySelectorAll(".course-live, .minigrad-live"))
+  live.set(frame.contentWindow, frame);
+// One below a picture is asked for when it is opened first.
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    const frame = target.open && target.querySelector?.(".minigrad-live[data-src]:not([src])");
+    if (frame) frame.src = frame.dataset.src;
+  },
+  true, // the event does not bubble
+);
+const tellLive = (frame) => {
+  frame.style.colorScheme = theme(); // as inside, or the browser paints its margin white
+  frame.contentWindow.postMessage({ minigrad: "theme", theme: theme() }, "*");
 };
 window.addEventListener("message", ({ source, data }) => {
-  if (!live || source !== live.contentWindow || data?.minigrad !== "height") return;
-  if (Number.isFinite(data.height)) live.style.height = `${Math.min(data.height, 20000)}px`;
-  if (live.dataset.alive) return;
-  live.dataset.alive = "true";
-  tell();
+  const frame = live.get(source);
+  if (!frame || data?.minigrad !== "height") return;
+  if (Number.isFinite(data.height)) frame.style.height = `${Math.min(data.height, 20000)}px`;
+  if (frame.dataset.alive) return;
+  frame.dataset.alive = "true";
+  tellLive(frame);
 });
 
 // The reader's choice of light or dark, told to the pictures by the attributes
 // that JupyterLab sets.
 const dark = matchMedia("(prefers-color-scheme: dark)");
+function theme() {
+  const chosen = document.body.dataset.theme;
+  if (chosen === "light" || chosen === "dark") return chosen;
+  return dark.matches ? "dark" : "light";
+}
 const tell = () => {
-  const { theme } = document.body.dataset;
-  const light = theme === "light" || (theme !== "dark" && !dark.matches);
-  document.body.dataset.jpThemeLight = String(light);
-  tellLive(light ? "light" : "dark");
+  document.body.dataset.jpThemeLight = String(theme() === "light");
+  for (const frame of live.values()) tellLive(frame);
 };
 const attributeFilter = ["data-theme"];
 new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter });
 dark.addEventListener("change", tell);
 tell();
+
+// What the theme does not tell to screen readers: how deep a caption of the lessons' list stands, and
+// what the second list is for.
+for (const caption of document.querySelectorAll(".caption[role=heading]"))
+  caption.setAttribute("aria-level", "2");
+document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
 
 // What was printed in columns: three lines or more with a gap between two words. Such a table can be
 // scrolled with the keyboard too.

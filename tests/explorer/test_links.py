@@ -37,7 +37,7 @@ FOUR = mg.tensor(4.0, dtype=mg.float64)
 OF_EACH = {
     name: (getattr(mg.functions, function.target), [1.25, 1.5][: function.arity])
     for name, function in FUNCTIONS.items()
-    if name not in ("acos", "arccos", "asin", "arcsin", "atanh")
+    if name not in ("acos", "arccos", "asin", "arcsin", "atanh") and not function.chooses
 }
 TRACED = {
     "course": (course, (2.0, 5.0), {}),
@@ -57,6 +57,9 @@ TRACED = {
     "names": (lambda e, log, f, mode, x: e * log - f * mode + x, (1.0, 2.0, 3.0, 4.0, 5.0), {}),
     "numbers": (lambda x: x * 1e-30 * 1e30 + 123456789.123 - 1e16, (1e-7,), {}),
     "taken": (lambda v1, v2: (lambda u: u * u + v2)(mg.sin(v1) * v1), (1.0, 2.0), {}),
+    "choice": (lambda x: mg.where(x > 0, x, 2 * x) + mg.where(x + 1 < x * x, 1.0, x), (2.0,), {}),
+    "choice between numbers": (lambda x: mg.where(3 - x <= 0, 1.0, FOUR) * x, (2.0,), {}),
+    "shared choice": (lambda x: (lambda c: c * c)(mg.where(x == 0, mg.sin(x), -x)), (2.0,), {}),
     **{f"function {name}": (f, tuple(at), {}) for name, (f, at) in OF_EACH.items()},
 }
 
@@ -142,7 +145,15 @@ def test_a_random_formula_has_an_address_wherever_the_page_can_compute_it():
         except (ExpressionError, TypeError):
             continue
         written = [value for step in trace["steps"] for *_, value in step["writes"]]
-        compares = any(node["dtype"] == "bool" for node in trace["nodes"])
+        ops = {node["id"]: node.get("op") for node in trace["nodes"]}
+        of_choices = {
+            edge["src"]
+            for edge in trace["edges"]
+            if edge["slot"] == 0 and ops[edge["dst"]] == "where"
+        }
+        compares = any(
+            node["dtype"] == "bool" and node["id"] not in of_choices for node in trace["nodes"]
+        )
         usual = all(map(math.isfinite, map(float, written))) and not compares
         assert (address(trace) is not None) == usual, case["text"]
         counted += usual
@@ -170,7 +181,13 @@ def hooked(x):
 OTHERS = {
     "arrays": (lambda x: (x * x).sum(), ([1.0, 2.0],), {}),
     "a branch": (lambda x: x * x if x > 1 else x, (2.0,), {}),
-    "another operation": (lambda x: mg.where(x > 0, x, 2 * x), (2.0,), {}),
+    "another operation": (lambda x: mg.fmod(x, 2.0), (3.0,), {}),
+    "a test used twice": (
+        lambda x: (lambda test: mg.where(test, x, 2 * x) + mg.where(test, x, 1))(x > 0),
+        (2.0,),
+        {},
+    ),
+    "a test that is not used": (lambda x: [x > 0, x * x][1], (2.0,), {}),
     "a rule of its own": (Doubled.apply, (2.0,), {"mode": "reverse"}),
     "a hook": (hooked, (2.0,), {"mode": "reverse"}),
     "float32": (lambda x: mg.exp(x), (mg.tensor(0.3, dtype=mg.float32),), {}),
@@ -199,11 +216,14 @@ def test_a_cell_output_leads_to_the_page_only_where_there_is_one(monkeypatch):
     assert [shown_links(shown._repr_html_()) for shown in both] == [[], []]
     monkeypatch.setenv(EXPLORER, "explore.html")
     to = "explore.html#f=log(x1)%20+%20x1*x2%20-%20sin(x2)&amp;x1=2&amp;x2=5"
-    said = "Change the inputs or the function"
+    said = "On a page of its own"
     assert shown_links(frame._repr_html_()) == [(f"{to}&amp;step=5", said)]
     assert shown_links(moved._repr_html_()) == [(to, said)]
     chinese = iframe(trace, lang="zh", views=["cut", "arrays"])
-    assert shown_links(chinese._repr_html_()) == [(f"{to}&amp;views=cut", "更改输入或函数")]
+    assert shown_links(chinese._repr_html_()) == [(f"{to}&amp;views=cut", "在单独的页面中打开")]
+    assert f'<iframe class="minigrad-live" data-src="{to}&amp;step=5"' in (
+        frame._repr_html_()
+    )
     assert "<a href=" not in frame.trace["title"] and shown_links(shown_page(frame)) == []
     arrays = trace_function(lambda x: (x * x).sum(), [1.0, 2.0])
     assert shown_links(iframe(arrays)._repr_html_()) == []
