@@ -31,9 +31,11 @@ from minigrad import expression
 from minigrad.core.primitive import Primitive, registry
 from minigrad.watch import derivatives, notation, trace_function
 
+from . import operation_steps
 from .front_page import LIVE
+from .onnx_names import ONNX
 
-FOLDER = "reference"
+FOLDER, STEPS = "reference", "steps"
 MODULES = {
     "autograd": "Derivatives as PyTorch has them",
     "func": "Derivatives as functions of functions",
@@ -108,17 +110,27 @@ as well, with a tangent in the place of $\\bar y$. Numbers in formulas are round
 Where formulas have a word for an operation, a link leads to its steps on the page that
 differentiates. The functions that call an operation have PyTorch's names wherever PyTorch has the
 thing, and so has its node in a graph. **SINGA** names the operators of `singa.autograd` that are
-this operation alone ([the table](../operators.md) has all 75). There is no table of ONNX's names in
-minigrad; SINGA's operators follow ONNX's semantics.
+this operation alone ([the table](../operators.md) has all 75), **ONNX** the operator of
+[its standard](https://onnx.ai/onnx/operators/) that computes the same.
+
+Each picture shows one step: what the rule sends back to the first operand of a sample. The frame of
+what is read is dashed, that of what is written is bold; {unshown} operations have none.
 
 """
 
 
-def write(source: Path) -> None:
-    """Puts the pages into a folder of Sphinx's sources."""
+def write(source: Path, beside: Path) -> None:
+    """Puts the pages into a folder of Sphinx's sources, and their pictures into the folder whose
+    files are put beside the pages.
+    """
     load()
     folder = source / FOLDER
     folder.mkdir()
+    (beside / FOLDER / STEPS).mkdir(parents=True)
+    for primitive in known():
+        if drawn := operation_steps.picture(primitive):
+            file = beside / FOLDER / STEPS / f"{primitive.name}.svg"
+            file.write_text(drawn.svg, encoding="utf-8")
     pages = {"index": INDEX.format(modules="\n".join(map(_file, MODULES)))}
     pages["operations"] = operations()
     seen = {id(mg.Tensor)}  # it has a page of its own
@@ -147,16 +159,26 @@ def _file(module: str) -> str:
 def operations() -> str:
     """The page of the operations."""
     groups: dict[str, list[Primitive]] = {title: [] for title in FAMILIES.values()}
-    for primitive in registry.values():
+    for primitive in known():
         groups[_family(primitive)].append(primitive)
-    text = OPERATIONS.format(count=len(registry))
+    unshown = sum(operation_steps.sample(one) is None for one in known())
+    text = OPERATIONS.format(count=len(known()), unshown=unshown)
     for title, members in groups.items():
         text += f"## {title}\n\n" + "".join(map(entry, sorted(members, key=lambda p: p.name)))
     return text
 
 
+def known() -> list[Primitive]:
+    """The operations that minigrad declares; a program may have declared more."""
+    return [one for one in registry.values() if _module(one).startswith("minigrad.")]
+
+
+def _module(primitive: Primitive) -> str:
+    return inspect.unwrap(primitive.forward).__module__
+
+
 def _family(primitive: Primitive) -> str:
-    declared = inspect.unwrap(primitive.forward).__module__
+    declared = _module(primitive)
     return next(title for start, title in FAMILIES.items() if declared.startswith(start))
 
 
@@ -173,7 +195,7 @@ def entry(primitive: Primitive) -> str:
             lines.append(f"- {said}")
         elif primitive.kind != "constant":
             lines.append(f"- `{name}` receives nothing.")
-    lines += ["", *names(primitive), ""]
+    lines += ["", *names(primitive), "", *image(primitive), ""]
     return "\n".join(lines) + "\n"
 
 
@@ -285,6 +307,8 @@ def names(primitive: Primitive) -> Iterator[str]:
         parts.append(f"node `{primitive.node_name(None)}`")
     if found := of_singa().get(primitive.name):
         parts.append(f"SINGA: {_words(found)}")
+    if primitive.name in ONNX:
+        parts.append(f"ONNX: `{ONNX[primitive.name]}`")
     if shown := example(primitive):
         parts.append(f'<a href="../{LIVE}{html.escape(shown)}">step through it</a>')
     if parts:
@@ -300,18 +324,30 @@ def example(primitive: Primitive) -> str | None:
     if word == "neg":
         text = "-x"
     elif word.isidentifier():
-        text = f"{word}({', '.join('xy'[:count])})"
+        text = expression.FUNCTIONS[word].call(word, "xyz")
+    elif word in links.COMPARING:
+        text = f"where(x {word} y, x, -y)"
     else:  # the other operand may be a parameter: the exponent of a power
         text = f"x {word} {'y' if len(primitive.inputs) == 2 else '3'}"
     for at in (0.5, 1.5):  # the inverse of cosh begins at 1
         if count:
             formula = expression.compile(text)
-            values = [at, at / 2][: len(formula.names)]
+            values = [at, at / 2, at / 4][: len(formula.names)]
             with np.errstate(all="ignore"):
                 found = links.address(trace_function(formula, *values, names=formula.names))
             if found:
                 return found
     return None
+
+
+def image(primitive: Primitive) -> Iterator[str]:
+    """The picture of a step, whose sentence stands for it where it is not seen."""
+    if shown := operation_steps.picture(primitive):
+        said = html.escape(f"One step of {primitive.name}: {shown.said}")
+        yield (
+            f'<p><img class="course-step" loading="lazy" src="{STEPS}/{primitive.name}.svg"'
+            f' width="{shown.width}" height="{shown.height}" alt="{said}"></p>'
+        )
 
 
 def _words(words: list[str]) -> str:
@@ -460,7 +496,7 @@ def listed(path: str, members: list[str], seen: set[int]) -> str:
     rows = "".join(f"| {{py:obj}}`~{path}.{name}` | {_summary(value)} |\n" for name, value in fresh)
     kinds = ["autoclass" if isinstance(value, type) else "autofunction" for _, value in fresh]
     entries = [f".. {kind}:: {path}.{name}" for kind, (name, _) in zip(kinds, fresh, strict=True)]
-    return f"| | |\n|---|---|\n{rows}\n{_block(entries)}"
+    return f"| Name | In a sentence |\n|---|---|\n{rows}\n{_block(entries)}"
 
 
 def _summary(value: Any) -> str:

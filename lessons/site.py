@@ -99,21 +99,22 @@ def build(
             (source / path.name).write_bytes(student_file(path))
         index = first_page(title, notebooks, others, documented)
         (source / "index.md").write_text(index, encoding="utf-8")
+        (source / EXTRA).mkdir()
         if documented:
             from . import reference
 
-            reference.write(source)
+            reference.write(source, source / EXTRA)
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
         shutil.copytree(STATIC, source / "_static", ignore=shutil.ignore_patterns(SCORER))
         (source / SCORER).write_text(scorer(lessons, notebooks), encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
-        (source / EXTRA).mkdir()
         (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
         conf = settings(title, documented) | {"html_search_scorer": str(source / SCORER)}
         count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
         with _followed(Path(place, "out", "jupyter_execute"), count, told):
             _run_sphinx(source, Path(place), conf, verbose)
+        write_texts(Path(place, "out", "site"))
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
 
@@ -137,6 +138,36 @@ def scorer(lessons: Path, notebooks: Sequence[Path]) -> str:
 
 TERM = re.compile(r"^\*\*(.+?)\*\*(?: \((.+?)\))?: .*\*Lesson (\w+)\.\*$", re.MULTILINE)
 """An entry of the glossary: the term, its symbol and other names, the lesson that teaches it."""
+
+
+def write_texts(site: Path) -> None:
+    """Puts the text of each page into a script, from which a search takes its excerpts
+    (static/scorer.js): a page that was opened from a disk may run the files beside it, and not
+    read them.
+    """
+    for path in sorted(site.rglob("*.html")):
+        page = path.relative_to(site).with_suffix("").as_posix()
+        found = MAIN.search(path.read_text(encoding="utf-8"))
+        if found:
+            text = TAG.sub(_bare, UNREAD.sub("", found[0]))
+            target = site / TEXTS / f"{page}.js"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            held = json.dumps([page, text], ensure_ascii=False)
+            target.write_text(f"minigradText(...{held});\n", encoding="utf-8")
+
+
+TEXTS = "texts"
+"""The folder of the pages' texts."""
+MAIN = re.compile(r'<article role="main".*</article>', re.DOTALL)
+UNREAD = re.compile(r'<(iframe|script|style|svg)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)
+"""What a search shows nothing of."""
+TAG = re.compile(r"""<(\w+)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
+
+
+def _bare(tag: re.Match[str]) -> str:
+    """A tag with the attributes by which a search finds a section."""
+    kept = re.findall(r' (?:id|role)="[^"]*"', tag[2])
+    return f"<{tag[1]}{''.join(kept)}>"
 
 
 def live_page() -> str:

@@ -18,3 +18,27 @@ var Scorer = {
     return score + (page === "glossary" ? 2000 : page === lesson ? 1000 : 0);
   },
 };
+
+// Sphinx asks for the page of each result, to show an excerpt. Its text comes from a script instead
+// (texts/PAGE.js): a page that was opened from a disk may run the files beside it, and not read them.
+const texts = new Map();
+const arrived = new Map();
+globalThis.minigradText = (page, text) => arrived.get(page)(text);
+
+function textOf(page, root) {
+  const found = new Promise((resolve) => {
+    arrived.set(page, resolve);
+    const script = document.createElement("script");
+    script.src = `${root}texts/${page}.js`;
+    script.onerror = () => resolve(""); // no excerpt then
+    document.head.append(script);
+  });
+  texts.set(page, found);
+  return found;
+}
+
+window.fetch = async (address) => {
+  const root = document.documentElement.dataset.content_root ?? "./",
+    page = address.slice(root.length).replace(/\.html$/, "");
+  return { text: () => texts.get(page) ?? textOf(page, root) };
+};

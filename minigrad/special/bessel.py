@@ -194,6 +194,7 @@ bessel_j = real_function(
     lambda g, x, *, n: (
         g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5)
     ),
+    notation="bessel_j(n, x)",
 )
 """Jₙ, the Bessel function of the first kind."""
 bessel_y = real_function(
@@ -202,6 +203,7 @@ bessel_y = real_function(
     lambda g, x, *, n: (
         g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5)
     ),
+    notation="bessel_y(n, x)",
 )
 """Yₙ, the Bessel function of the second kind: -∞ at 0, NaN for negative numbers."""
 
@@ -215,6 +217,7 @@ bessel_i = real_function(
     "bessel_i",
     lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled),
     _i_slope,
+    notation=lambda *, n, scaled: f"{'exp(-abs(x)) * ' * scaled}bessel_i({n}, x)",
 )
 """Iₙ, the modified Bessel function of the first kind; scaled: times e^-|x|."""
 
@@ -228,6 +231,7 @@ bessel_k = real_function(
     "bessel_k",
     lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled),
     _k_slope,
+    notation=lambda *, n, scaled: f"{'exp(x) * ' * scaled}bessel_k({n}, x)",
 )
 """Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers;
 scaled: times eˣ.
@@ -314,5 +318,6 @@ airy_ai = real_function(
     "airy_ai",
     lambda xp, x, *, slope: ignore_float_errors.run(_airy, xp, x, slope=slope),
     lambda g, x, *, slope: g * (x * airy_ai(x, slope=False) if slope else airy_ai(x, slope=True)),
+    notation=lambda *, slope: f"airy_ai{'_slope' * slope}(x)",
 )
 """Airy's function Ai, or its derivative (`slope`)."""

@@ -140,6 +140,7 @@ polygamma = real_function(
     "polygamma",
     lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n),
     lambda g, x, *, n: g * polygamma(x, n=n + 1),
+    notation="polygamma(n, x)",
 )
 """The n-th derivative of digamma, for n ≥ 1."""
 

@@ -2,13 +2,15 @@
 public name with its docstring.
 """
 
+import html
 import inspect
 import re
 import types
 from collections import Counter
+from xml.etree import ElementTree
 
 import pytest
-from minigrad.lessons import reference
+from minigrad.lessons import operation_steps, reference
 
 import minigrad as mg
 from minigrad.core.primitive import registry
@@ -18,11 +20,17 @@ from tests.helpers.public_names import FILE
 pytest.importorskip("matplotlib", reason='pip install -e ".[viz]"')
 
 
+PICTURES: dict[str, str] = {}
+"""By operation what is drawn of it."""
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """By name the pages that are written."""
-    source = tmp_path_factory.mktemp("source")
-    reference.write(source)
+    source, beside = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("beside")
+    reference.write(source, beside)
+    for path in beside.rglob("*.svg"):
+        PICTURES[path.stem] = path.read_text(encoding="utf-8")
     return {path.stem: path.read_text(encoding="utf-8") for path in source.rglob("*.md")}
 
 
@@ -52,7 +60,7 @@ FORMULAS = {
     "where": "`condition` receives nothing",
     "softmax": "return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)",
     "bitwise_and": r"$y = a\mathbin{\&}b$",
-    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`; <a",
+    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`; ONNX: `Sigmoid`; <a",
     "add": "Called by `mg.add`",
 }
 
@@ -69,6 +77,48 @@ def test_each_operation_that_formulas_have_leads_to_its_steps(entries):
     assert found["div"] == "x/y&amp;x=0.5&amp;y=0.25"
     assert len(found) > 40 and {"pow", "neg", "maximum", "erf"} <= set(found)
     assert set(FUNCTIONS) - set(found) <= {"arccos", "arcsin", "arctan", "ln"}, "other names"
+
+
+def test_each_operation_has_a_picture_of_a_step_or_a_reason(entries):
+    own = {one.name for one in reference.known()}
+    assert set(PICTURES) | set(operation_steps.UNSHOWN) == own
+    assert not set(PICTURES) & set(operation_steps.UNSHOWN)
+    assert set(operation_steps.SAMPLES) <= set(PICTURES)
+    for name, said in entries.items():
+        image = re.search(
+            rf'<img .*src="steps/{name}.svg" width="(\d+)" height="(\d+)" alt="(.+)">', said
+        )
+        assert bool(image) == (name in PICTURES), name
+        if image:
+            root = ElementTree.fromstring(PICTURES[name])
+            sizes = [round(float(root.get(side))) for side in ("width", "height")]
+            assert sizes == [int(image[1]), int(image[2])]
+            shown = re.sub(r"\s", "", "".join(root.itertext()))
+            assert re.sub(r"\s", "", html.unescape(image[3]).partition(": ")[2]) in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sin", "v1 sends v̄1 · cos x = 0.8776 back to x"),
+        ("matmul", "v1 sends v̄1 @ b^T = [1, 4, 3, 10] (2, 2) back to a"),
+        ("bessel_j", "v1 sends v̄1 · (bessel_j(0, x) − bessel_j(2, x)) · 0.5 = "),
+        ("getitem", "v1 sends zeros(3).at[indices (3,)].add(v̄1) = [2, 0, 4] back to x"),
+        ("gcd", "v1 = gcd(a, b) = 2."),
+    ],
+)
+def test_the_picture_shows_what_the_rule_gives(entries, name, said):
+    assert f'alt="One step of {name}: {said}' in entries[name]
+
+
+def test_an_operation_that_a_program_declares_is_not_in_the_reference():
+    from minigrad.core.primitive import elementwise
+
+    elementwise("doubled_here", lambda xp, x: 2 * x, lambda g: 2 * g)
+    try:
+        assert "doubled_here" not in [one.name for one in reference.known()]
+    finally:
+        registry.pop("doubled_here")
 
 
 def test_the_words_of_a_rule_are_the_very_lambda_of_its_declaration():
