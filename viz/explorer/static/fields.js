@@ -20,9 +20,10 @@ function numberIn(name, text) {
   }
 }
 
-function dotted(name) {
-  const { base, sub = "" } = labelFacts(name);
-  return accentedText(base, "dot") + sub;
+// A name as the picture writes it, with its number below; accent: that of its letter.
+function fieldLabel(name, accent) {
+  const { base, sub } = labelFacts(name);
+  return h("span", null, accentedText(base, accent), sub && h("sub", null, sub), " =");
 }
 
 // Three digits after the point of what a slider of this length can tell apart.
@@ -49,7 +50,7 @@ function makeField(name, { changed, seeded }) {
     ...{ "aria-label": `seed: the tangent of ${name}` },
     oninput: () => seeded(name, seed.value),
   });
-  const seedBox = h("label", { class: "mgx-seedbox" }, h("span", null, `${dotted(name)} =`), seed);
+  const seedBox = h("label", { class: "mgx-seedbox" }, fieldLabel(name, "dot"), seed);
   function place(value) {
     const number = numberIn(name, value);
     if (number === null) return;
@@ -57,7 +58,7 @@ function makeField(name, { changed, seeded }) {
       [slider.min, slider.max] = endsAround(number).map(String);
     slider.value = String(number);
   }
-  const own = h("label", { class: "mgx-value" }, h("span", null, `${name} =`), text);
+  const own = h("label", { class: "mgx-value" }, fieldLabel(name), text);
   const element = h("div", { class: "mgx-field" }, own, slider, seedBox);
   [slider.min, slider.max] = ["-10", "10"];
   return {

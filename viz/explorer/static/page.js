@@ -4,6 +4,7 @@ import { h } from "../../static/viewer/dom.js";
 import { mountTrace } from "../../static/viewer/viewer.js";
 import { byName, fromAddress, toAddress } from "./address.js";
 import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
+import { editing } from "./editing.js";
 import { EXAMPLES, exampleMenu } from "./examples.js";
 import { fieldsOf } from "./fields.js";
 import { withPlaces } from "./measure.js";
@@ -11,6 +12,7 @@ import { GRAMMAR } from "./rules.js";
 import { shareButtons } from "./sharing.js";
 
 const WAIT = 600; // milliseconds for a new name that may become a function
+const PAUSE = 400; // milliseconds without a key, after which a problem in the text is told
 const ADDRESS_WAIT = 400; // milliseconds between two addresses: Safari accepts 100 in 30 s
 const MODES = {
   both: "forward and reverse",
@@ -36,6 +38,7 @@ export function explore(place, { panels = [] } = {}) {
     laid = null, // its Trace
     newest = null, // what the panels are about to show
     waiting = 0,
+    telling = 0, // the timer until a problem is told
     addressing = 0, // the timer until the next address may be set
     told = null; // the address that was set last
   const remembered = new Map(Object.entries(state.values)); // of names that were there before, too
@@ -74,10 +77,11 @@ export function explore(place, { panels = [] } = {}) {
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 
   formula.addEventListener("input", typed);
+  formula.addEventListener("keydown", editing);
   window.addEventListener("pagehide", setAddress);
   window.addEventListener("hashchange", () => {
     const found = fromAddress(location.hash);
-    if (found && toAddress(found) !== toAddress(state)) choose(found);
+    if (found && toAddress(found) !== toAddress(state)) open(found);
   });
 
   // ------------------------------------------------------------------------------------- changes
@@ -86,7 +90,15 @@ export function explore(place, { panels = [] } = {}) {
     Object.assign(state, parts);
     update();
   }
+  // What is chosen gets an entry of its own in the browser's history: Back leads to what was there.
   function choose(found) {
+    setAddress();
+    history.pushState(null, "", location.href);
+    clearTimeout(addressing);
+    addressing = 0;
+    open(found);
+  }
+  function open(found) {
     state = completed(found);
     for (const [name, text] of Object.entries(state.values)) remembered.set(name, text);
     viewer?.destroy();
@@ -123,8 +135,8 @@ export function explore(place, { panels = [] } = {}) {
     state.f = formula.value;
     grow();
     clearTimeout(waiting);
-    if (mayBecomeFunction()) waiting = setTimeout(update, WAIT);
-    else update();
+    if (mayBecomeFunction()) waiting = setTimeout(() => update(), WAIT);
+    else update({ typing: true });
   }
   // Whether a new name at the caret begins as a function does: `lo` on the way to `log(`.
   function mayBecomeFunction() {
@@ -136,8 +148,10 @@ export function explore(place, { panels = [] } = {}) {
 
   // ------------------------------------------------------------------------------------- results
 
-  function update() {
+  // typing: the text may be on the way to one that can be read.
+  function update({ typing = false } = {}) {
     clearTimeout(waiting);
+    clearTimeout(telling);
     try {
       const compiled = compileFormula(state.f);
       adopt(compiled);
@@ -151,7 +165,10 @@ export function explore(place, { panels = [] } = {}) {
       showPanels({ compiled, values, seeds, trace, state });
     } catch (error) {
       if (!(error instanceof FormulaError)) throw error;
-      tell(error);
+      formula.setAttribute("aria-invalid", "true");
+      picture.classList.add("mgx-old");
+      if (typing && !problem.hasChildNodes()) telling = setTimeout(() => tell(error), PAUSE);
+      else tell(error);
     }
     keepAddress();
   }
@@ -227,8 +244,6 @@ export function explore(place, { panels = [] } = {}) {
       h("pre", { class: "mgx-caret" }, `${line}\n${before}${carets}`),
       hint ? h("p", { class: "mgx-hint" }, hint) : "",
     );
-    formula.setAttribute("aria-invalid", "true");
-    picture.classList.add("mgx-old");
   }
   // The first change is in the address at once, what follows soon after it, and all of it when the
   // page is left.

@@ -12,7 +12,7 @@ function numerical(compiled, values, name, step) {
   return (at(values[name] + step) - at(values[name] - step)) / (2 * step);
 }
 
-const twelveDigits = (value) => String(Number(value.toPrecision(12)));
+const twelveDigits = (value) => String(Number(value.toPrecision(12))).replace(/-/g, "−");
 const comparedRow = (name, how, value, error) =>
   h(
     "tr",
