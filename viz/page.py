@@ -62,12 +62,7 @@ const again = (state) => shown.then((found) => {
   viewer = mount(place, found, { ...told, theme, ...state });
 }, () => {});
 window.addEventListener("hashchange", () => linked() && viewer.go(Number(linked())));
-// a page just opened has no focus anywhere: its first key still counts
-document.addEventListener("keydown", (event) => {
-  const keys = [" ", "ArrowLeft", "ArrowRight"];
-  if (event.target !== document.body || !keys.includes(event.key)) return;
-  if (!viewer.root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
-});
+listenFirstKey(() => viewer);
 if (framed) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
   const tell = () => window.parent.postMessage(

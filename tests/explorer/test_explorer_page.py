@@ -233,6 +233,45 @@ def test_the_command_writes_the_page_and_the_shared_command_runs(opened, visit, 
     assert command == "minigrad trace 'x*sin(y)' x=2 'y=pi/2' --seed x=0 y=1"
 
 
+def test_a_button_pressed_twice_says_what_it_does_again(opened):
+    tab = opened()
+    tab.evaluate(
+        """() => {
+            navigator.clipboard.writeText = () => Promise.resolve();
+            window.waiting = [];
+            window.setTimeout = (act) => window.waiting.push(act);
+        }"""
+    )
+    button = tab.get_by_role("button", name="Copy link")
+    button.click()
+    tab.get_by_role("button", name="Copied").click()
+    tab.wait_for_function("() => window.waiting.length === 2")
+    tab.evaluate("() => window.waiting.forEach((act) => act())")
+    assert button.is_visible()
+
+
+def test_the_first_key_on_a_page_just_opened_moves_a_step(opened, visit):
+    tab = opened()
+    tab.keyboard.press("ArrowRight")
+    assert tab.inner_text(".mg-counter").startswith("1 ")
+    tab.keyboard.press("Space")
+    tab.wait_for_function("() => !document.querySelector('.mg-counter').innerText.startsWith('1 ')")
+    assert tab.evaluate("() => scrollY") == 0
+    visit.assert_clean()
+
+
+def test_a_link_that_was_cut_off_says_so_and_can_be_mended(visit, explorer_page):
+    tab = visit.page
+    tab.goto("about:blank")
+    tab.goto(f"{explorer_page.as_uri()}#f=log(x1)%20%2B%20sin(x")
+    tab.wait_for_selector(".mgx-said")
+    assert "was never closed" in tab.inner_text(".mgx-problem")
+    tab.keyboard.press("ArrowRight")
+    tab.fill(".mgx-formula", "log(x1) + sin(x1)")
+    tab.get_by_text("log(x1) + sin(x1),  x1 = 2", exact=True).wait_for()
+    visit.assert_clean()
+
+
 def test_the_point_on_the_plot_is_dragged_and_the_trace_follows(opened, visit):
     tab = opened("#f=x**2*y&x=1&y=3")
     point = tab.locator(".mgx-point")

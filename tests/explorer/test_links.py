@@ -221,9 +221,7 @@ def test_a_cell_output_leads_to_the_page_only_where_there_is_one(monkeypatch):
     assert shown_links(moved._repr_html_()) == [(to, said)]
     chinese = iframe(trace, lang="zh", views=["cut", "arrays"])
     assert shown_links(chinese._repr_html_()) == [(f"{to}&amp;views=cut", "在单独的页面中打开")]
-    assert f'<iframe class="minigrad-live" data-src="{to}&amp;step=5"' in (
-        frame._repr_html_()
-    )
+    assert f'<iframe class="minigrad-live" data-src="{to}&amp;step=5"' in (frame._repr_html_())
     assert "<a href=" not in frame.trace["title"] and shown_links(shown_page(frame)) == []
     arrays = trace_function(lambda x: (x * x).sum(), [1.0, 2.0])
     assert shown_links(iframe(arrays)._repr_html_()) == []

@@ -1,6 +1,7 @@
 // The page that differentiates: what is typed becomes a Trace, and the viewer shows it.
 
 import { h } from "../../static/viewer/dom.js";
+import { listenFirstKey } from "../../static/viewer/keys.js";
 import { mountTrace } from "../../static/viewer/viewer.js";
 import { byName, fromAddress, toAddress } from "./address.js";
 import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
@@ -261,5 +262,6 @@ export function explore(place, { panels = [] } = {}) {
 
   write();
   update();
+  listenFirstKey(() => viewer ?? { root: picture }); // a text in an address may be wrong
   return { state: () => state, change, choose };
 }

@@ -121,7 +121,7 @@ export function plotPanel(host) {
     parts.push(text(PLOT_RIM, PLOT_TALL - 8, rounded(ends[0]), "start"));
     parts.push(text(PLOT_WIDE - PLOT_RIM, PLOT_TALL - 8, rounded(ends[1]), "end"));
     parts.push(
-      text(2, 12, rounded(high), "start"),
+      text(2, "1em", rounded(high), "start"),
       text(2, PLOT_TALL - PLOT_RIM, rounded(low), "start"),
     );
     axes.replaceChildren(...parts);

@@ -19,13 +19,12 @@ export function commandOf({ f, values, mode, seeds }) {
 }
 
 // Text for the clipboard; where that is not allowed, in a field to copy from.
-async function copied(text, button, field) {
+async function copied(text, field, button, called) {
   try {
     await navigator.clipboard.writeText(text);
     field.hidden = true;
-    const before = button.textContent;
     button.textContent = "Copied";
-    setTimeout(() => (button.textContent = before), 1500);
+    setTimeout(() => (button.textContent = called), 1500);
   } catch {
     field.hidden = false;
     field.value = text;
@@ -40,13 +39,13 @@ export function shareButtons({ state, viewer }) {
   const button = (text, act) => {
     const made = h(
       "button",
-      { type: "button", class: "mgx-button", onclick: () => act(made) },
+      { type: "button", class: "mgx-button", onclick: () => act(made, text) },
       text,
     );
     return made;
   };
-  const link = button("Copy link", (own) => copied(linkTo(state()), own, field)),
-    command = button("Copy command", (own) => copied(commandOf(state()), own, field));
+  const link = button("Copy link", (...own) => copied(linkTo(state()), field, ...own)),
+    command = button("Copy command", (...own) => copied(commandOf(state()), field, ...own));
   const svg = button("Save SVG", () => {
     const graph = viewer()?.root.querySelector(".mg-svg");
     if (!graph) return;

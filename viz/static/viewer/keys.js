@@ -2,6 +2,16 @@
 
 import { nodeAt } from "./dom.js";
 
+// A page just opened has no focus anywhere: its first key goes to the viewer that it shows. shown():
+// that viewer.
+export function listenFirstKey(shown) {
+  document.addEventListener("keydown", (event) => {
+    const keys = [" ", "ArrowLeft", "ArrowRight"];
+    if (event.target !== document.body || !keys.includes(event.key)) return;
+    if (!shown().root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+  });
+}
+
 // Listens to the keys of a viewer. marks: the steps at which phases begin.
 export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo }) {
   function leave() {
