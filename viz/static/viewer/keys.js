@@ -2,8 +2,8 @@
 
 import { nodeAt } from "./dom.js";
 
-// A page just opened has no focus anywhere: its first key goes to the viewer that it shows. shown():
-// that viewer.
+// A page just opened has no focus anywhere: its first key goes to the viewer that it shows, which
+// shown() gives.
 export function listenFirstKey(shown) {
   document.addEventListener("keydown", (event) => {
     const keys = [" ", "ArrowLeft", "ArrowRight"];
