@@ -12,6 +12,7 @@ import pytest
 from minigrad.viz.explorer import page
 from minigrad.viz.numbers import short
 
+from minigrad import expression
 from minigrad.cli import main
 
 pytestmark = pytest.mark.browser
@@ -248,6 +249,20 @@ def test_a_button_pressed_twice_says_what_it_does_again(opened):
     tab.wait_for_function("() => window.waiting.length === 2")
     tab.evaluate("() => window.waiting.forEach((act) => act())")
     assert button.is_visible()
+
+
+def test_the_page_says_what_can_be_typed(opened, visit):
+    tab = opened()
+    tab.get_by_text("What can be typed").click()
+    words = tab.locator(".mgx-words")
+    said = words.locator("p").first.inner_text()
+    assert set(expression.FUNCTIONS) | set(expression.CONSTANTS) <= set(re.findall(r"\w+", said))
+    program = words.locator("pre").inner_text()
+    assert expression.compile(program).names == ("x",)
+    choice = re.search(r"where\(.*?\)", said)[0]
+    tab.fill(".mgx-formula", f"{program}*{choice}")
+    assert title(tab).endswith("y + 1*where(x > 0, x, -x), x = 2")
+    visit.assert_clean()
 
 
 def test_the_first_key_on_a_page_just_opened_moves_a_step(opened, visit):

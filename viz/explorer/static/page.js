@@ -8,6 +8,7 @@ import { compileFormula, differentiate, FormulaError, numberFrom } from "./engin
 import { editing } from "./editing.js";
 import { EXAMPLES, exampleMenu } from "./examples.js";
 import { fieldsOf } from "./fields.js";
+import { grammarBox } from "./grammar.js";
 import { withPlaces } from "./measure.js";
 import { GRAMMAR } from "./rules.js";
 import { shareButtons } from "./sharing.js";
@@ -74,6 +75,7 @@ export function explore(place, { panels = [] } = {}) {
     problem,
     fields.element,
     h("div", { class: "mgx-tools" }, exampleMenu(choose), mode, predict, shareButtons(host)),
+    grammarBox(),
   );
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 

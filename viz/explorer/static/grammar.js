@@ -1,0 +1,37 @@
+// What can be typed into the page, for readers who ask: the words of the grammar.
+
+import { h } from "../../static/viewer/dom.js";
+import { GRAMMAR } from "./rules.js";
+
+const SAMPLE_PROGRAM = `y = x*x
+for i in range(3):
+    y = sin(y)*i
+if y > 0: y = 2*y
+y + 1`;
+
+const listedWords = (names) => names.map((name, i) => [i ? ", " : "", h("code", null, name)]);
+
+export function grammarBox() {
+  const { functions, choosing, constants } = GRAMMAR;
+  const names = Object.keys(functions).filter((name) => !choosing.includes(name));
+  return h(
+    "details",
+    { class: "mgx-grammar" },
+    h("summary", null, "What can be typed"),
+    h(
+      "div",
+      { class: "mgx-words" },
+      h(
+        "p",
+        null,
+        ...["A formula: numbers, names, ", h("code", null, "+ - * / **"), ", parentheses, the "],
+        ...["functions ", listedWords(names), "; ", listedWords(choosing.map(choiceSample))],
+        ...[", and the constants ", listedWords(Object.keys(constants)), "."],
+      ),
+      h("p", null, "Or a program of such lines; the last one is the result:"),
+      h("pre", null, SAMPLE_PROGRAM),
+    ),
+  );
+}
+
+const choiceSample = (name) => `${name}(x > 0, x, -x)`;
