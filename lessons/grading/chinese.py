@@ -260,11 +260,13 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     ),
     (
         r"No notebook \(a file that ends in \.ipynb\) was handed in\."
-        r"(?: What was handed in: (.+?)\.)?( Of archives, only zips are unpacked\.)?",
+        r"(?: What was handed in: (.+?)\.)?( Of archives, only zips are unpacked\.)?"
+        r"( A zip in a zip is not unpacked\.)?",
         lambda m: (
             "没有提交笔记本（扩展名为 .ipynb 的文件）。"
             f"{f'提交的是：{m[1]}。' if m[1] else ''}"
             f"{'压缩文件中只有 zip 会被解压。' if m[2] else ''}"
+            f"{'zip 里的 zip 不会被解压。' if m[3] else ''}"
         ),
     ),
 ]  # fmt: skip

@@ -204,7 +204,7 @@ class _Student:
         files += ordinary_files(inner)
         notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
         path, said = (
-            choose(notebooks, sheet) if notebooks else (None, problem or _no_notebook(files))
+            choose(notebooks, sheet) if notebooks else (None, problem or _no_notebook(files, zips))
         )
         found = Submission(self.name, path, lms=self.lms)
         found.note, found.problem = (said, "") if path else ("", said)
@@ -303,12 +303,16 @@ def _remove_others(places: list[Path], kept: set[Path | None]) -> None:
                     path.unlink(missing_ok=True)
 
 
-def _no_notebook(files: list[Path]) -> str:
-    """What the student is told who handed in only other files."""
+def _no_notebook(files: list[Path], zips: list[Path]) -> str:
+    """What the student is told who handed in only other files; zips: those that were unpacked."""
     paths = [Path(_own_name(file)) for file in files]
     there = f" What was handed in: {_names(paths)}." if paths else ""
     packed = any(path.suffix.lower() in PACKED for path in paths)
-    return f"{NO_NOTEBOOK}{there}{' Of archives, only zips are unpacked.' if packed else ''}"
+    inside = any(path.suffix.lower() == ".zip" and path not in zips for path in files)
+    return (
+        f"{NO_NOTEBOOK}{there}{' Of archives, only zips are unpacked.' if packed else ''}"
+        f"{' A zip in a zip is not unpacked.' if inside else ''}"
+    )
 
 
 def _class_in(path: Path) -> str:

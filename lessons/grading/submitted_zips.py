@@ -130,10 +130,16 @@ def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
         pass
 
 
+BLANK = "".join(map(chr, range(33))) + "\xa0\u115f\u1160\u2800\u3000\u3164\uffa0"
+"""Letters that are drawn as nothing; a link with them alone could not be followed."""
+
+
 def safe_name(name: str, limit: int) -> str:
-    """A name that can be written, of at most so many bytes. What was changed or cut is replaced by
-    a digest, so that two names stay two; the ending stays.
+    """A name that can be written and seen, of at most so many bytes. What was changed or cut is
+    replaced by a digest, so that two names stay two; the ending stays.
     """
+    if not name.strip(BLANK):
+        return f"unnamed~{tag_of(name)}"
     safe = one_line(name, limit)
     if safe == name and len(os.fsencode(name)) <= limit:
         return name

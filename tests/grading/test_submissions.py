@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import submissions, submitted_notebooks, submitted_zips
+from minigrad.lessons.grading import chinese, submissions, submitted_notebooks, submitted_zips
 from minigrad.lessons.grading.sheet import load_sheet
 
 from tests.helpers.small_class import F, hand_in, notebook, write_sheet
@@ -367,6 +367,26 @@ def test_names_with_line_breaks_and_of_any_length_take_no_time(find, tmp_path):
     found = find(eve.parent)
     assert time.process_time() - start < 5
     assert set(found) == {"ada_1", "eve"} and found["ada_1"].path
+
+
+def test_names_of_nothing_that_is_drawn_can_be_seen_and_differ(find, tmp_path):
+    """The instructor's index had a link that could be neither seen nor clicked."""
+    for name in (" ", "\u3164", "\u2800\u2800"):
+        hand_in(tmp_path / "submitted", name, notebook({}))
+    found = find(tmp_path / "submitted")
+    assert len(found) == 3
+    assert all(name.startswith("unnamed~") for name in found)
+
+
+def test_a_zip_in_a_zip_is_named(find, tmp_path):
+    with zipfile.ZipFile(tmp_path / "inner.zip", "w") as inner:
+        inner.writestr("small.ipynb", json.dumps(notebook({})))
+    (tmp_path / "submitted").mkdir()
+    with zipfile.ZipFile(tmp_path / "submitted" / "ada.zip", "w") as outer:
+        outer.write(tmp_path / "inner.zip", "inner.zip")
+    said = find(tmp_path / "submitted")["ada"].problem
+    assert said.endswith("A zip in a zip is not unpacked.")
+    assert chinese.said(said).endswith("zip 里的 zip 不会被解压。")
 
 
 def test_files_of_no_student_are_named(sheet, tmp_path):
