@@ -26,6 +26,8 @@ from minigrad.trace.replay import state_at
 
 MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 """Around the words; heights of a line of words and of the legend."""
+WIDEST = 1.05
+"""A line of words in the widest of the fonts, compared with the estimate."""
 
 
 def to_svg(
@@ -67,7 +69,8 @@ def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], flo
     current, place = trace["steps"][at - 1] if at else None, trace["layout"]
     lines, legend = _lines(trace, current, at, t), legend_of(trace, t)
     top = LINE * len(lines) + 14 + (LEGEND if legend else 0)
-    wanted = [*map(measure.text_width, lines), sum(map(_width, legend))]
+    estimated = (WIDEST * measure.text_width(line) for line in lines)
+    wanted = [*estimated, sum(map(_width, legend))]
     width = max(place["width"], 2 * MARGIN + max(wanted))
     height = place["height"] + top + matrix_height(trace)
     marks: list[Mark] = [Box(0, 0, width, height, 0, "surface")]

@@ -3,6 +3,7 @@ passes.
 """
 
 import pytest
+from minigrad.lessons import operation_steps, reference
 from minigrad.viz.bundle import script
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.speech import names_of, pass_text, sentence
@@ -76,3 +77,20 @@ def test_every_sentence_is_the_same(page, lang):
             [sentence(step, t, names), pass_text(trace, t, step.get("pass"))]
             for step in trace["steps"]
         ], trace["title"]
+
+
+WIDEST = """(svg) => Math.max(...[...svg.querySelectorAll("text")]
+    .map((text) => text.getBBox().x + text.getBBox().width))"""
+
+
+def test_no_line_of_a_picture_is_cut_at_its_right_edge(visit):
+    """In the fonts of this machine, for a step of each operation."""
+    reference.load()
+    pictures = {one.name: operation_steps.picture(one) for one in reference.known()}
+    drawn = {name: picture for name, picture in pictures.items() if picture}
+    visit.page.goto("about:blank")
+    visit.page.set_content("".join(picture.svg for picture in drawn.values()))
+    found = visit.page.locator("svg").evaluate_all(f"(all) => all.map({WIDEST})")
+    assert len(found) == len(drawn) > 150
+    pairs = zip(drawn.items(), found, strict=True)
+    assert [(name, end) for (name, picture), end in pairs if end > picture.width] == []
