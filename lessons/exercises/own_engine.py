@@ -256,25 +256,24 @@ def grown(answers, call, what, *given):
     """The gradients of a graph by every node, after so many passes; or those of a deep one."""
     engine = lent(answers)
     operations = with_rules(answers, engine)
-    differentiate = lambda node, wanted: engine["gradients"](
-        engine["topological_order"](node), wanted
-    )
     if what == "deep":
         shape, n = given
         x, b = engine["Tensor"](np.array([1.0])), engine["Tensor"](np.array([0.5]))
         y = x + b
         for _ in range(n - 1):
             y = y + (b if shape == "chain" else y)
-        found = differentiate(y.sum(), [x, b])
+        found = engine["gradients"](engine["topological_order"](y.sum()), [x, b])
         return {"x": array(found[0]), "b": array(found[1])}
     inputs, rows, before, passes = given
     leaves = leaves_of(engine, inputs)
     if before:
         earlier = built(leaves, before, operations, answers.computed)
-        differentiate(earlier[before[-1][0]], list(earlier.values()))
+        engine["gradients"](
+            engine["topological_order"](earlier[before[-1][0]]), list(earlier.values())
+        )
     nodes = built(leaves, rows, operations, answers.computed)
     for _ in range(passes):
-        found = differentiate(nodes[rows[-1][0]], list(nodes.values()))
+        found = answers.differentiated(engine, nodes, rows[-1][0])
     return {name: array(g) for name, g in zip(nodes, found, strict=True)}
 
 

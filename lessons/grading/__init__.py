@@ -17,7 +17,7 @@ functions, and the same one is checked here and graded in batch:
                        what the student sees
     local.py           runs cases in this process; harness.py: what a plain call cannot ask;
                        stubs.py: what is not written yet; arguments.py: whether a function
-                       changed its arguments
+                       changed its arguments; orders.py: what is wrong with the order of nodes
     judge.py           the trusted side: points and reasons; comparison.py: whether values agree;
                        likely_misconception.py: which classic mistake it shows
     sheet.py           a notebook with exercises, and whether it is fit to grade with

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 from numpy import generic, ndarray  # before a student's code can put others in their place
 
+from .orders import differentiated
+
 PLAIN = (bool, int, float, complex, str, type(None))
 
 
@@ -160,12 +162,13 @@ def computed(operation: Callable[..., Any], operands: Sequence[Any], op: str) ->
 class Answers(dict[str, Any]):
     """What a drive is given of a student's answers: functions that must keep their arguments, and
     classes and values as they are. The methods watch what the student's code does with its own
-    objects.
+    objects, and say what is wrong with the order of its nodes.
     """
 
     watched_function = staticmethod(watched_function)
     watching = staticmethod(watching)
     computed = staticmethod(computed)
+    differentiated = staticmethod(differentiated)
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
         is_function = lambda value: callable(value) and not isinstance(value, type)

@@ -49,6 +49,7 @@ UNTRUSTED = (
     "fork_server",
     "withheld",
     "arguments",
+    "orders",
     "child_processes",
     "jupyter_cells",
     "library_stubs",

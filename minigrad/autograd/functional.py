@@ -181,7 +181,7 @@ def jvp(
         single_out, outs = _outputs(func, own, "jvp", strict)
         pushed = _double_backward(outs, own, directions, create_graph)
     if strict:
-        _check_all_used(outs, own, "jvp: output")
+        _check_all_used(outs, own, "jvp", "output")
     pushes = _filled(pushed, outs, "jvp: the derivative", strict, create_graph, "output")
     return _finished(outs, single_out, create_graph), _finished(pushes, single_out, create_graph)
 
@@ -234,7 +234,7 @@ def hvp(
         pushed = _double_backward(results, own, directions, create_graph)
     out, *slopes = results
     if strict:
-        _check_all_used(slopes, own, "hvp: gradient")
+        _check_all_used(slopes, own, "hvp", "gradient")
     products = _filled(pushed[1:], own, "hvp: the Hessian", strict, create_graph)
     return _finished([out], True, create_graph), _finished(products, single, create_graph)
 
@@ -404,17 +404,19 @@ def _check_each_pair(outs: Sequence[Tensor], own: Tensors, caller: str) -> None:
                 )
 
 
-def _check_all_used(outs: Sequence[Tensor], own: Tensors, what: str) -> None:
+def _check_all_used(outs: Sequence[Tensor], own: Tensors, caller: str, what: str) -> None:
     """Raise UnusedInputError if some output was computed from no input, or some input used for
     no output.
     """
     table = _dependence(outs, own)
     for i, row in enumerate(table):
         if not any(row):
-            raise UnusedInputError(f"{what} {i} does not depend on the inputs. {NO_ZEROS}")
+            raise UnusedInputError(
+                f"{caller}: {what} {i} does not depend on the inputs. {NO_ZEROS}"
+            )
     for j in range(len(own)):
         if not any(row[j] for row in table):
-            raise UnusedInputError(f"no {what} depends on input {j}. {NO_ZEROS}")
+            raise UnusedInputError(f"{caller}: no {what} depends on input {j}. {NO_ZEROS}")
 
 
 def _filled(

@@ -144,3 +144,12 @@ def test_a_wrong_engine_does_not_grow(name):
     feedback = check("products", *grown(SINGLES[name][0]))
     assert not feedback.passed
     assert any(line.kind != "right" and len(line.text) > 40 for line in feedback.lines)
+
+
+ORDERS = [name for name, (_, says) in SINGLES.items() if says.startswith("`topological_order`")]
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_lesson_11b_says_what_is_wrong_with_the_order(name):
+    change, says = SINGLES[name]
+    assert says in str(check("products", *grown(change)))
