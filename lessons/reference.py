@@ -108,8 +108,8 @@ pass; a rule says what each operand receives. A rule that is element by element 
 as well, with a tangent in the place of $\\bar y$. Numbers in formulas are rounded to four digits.
 
 Where formulas have a word for an operation, a link leads to its steps on the page that
-differentiates. The functions that call an operation have PyTorch's names wherever PyTorch has the
-thing, and so has its node in a graph. **SINGA** names the operators of `singa.autograd` that are
+differentiates. The node of an operation in a graph has PyTorch's name wherever PyTorch has the
+thing. **PyTorch** names the functions there, **SINGA** the operators of `singa.autograd` that are
 this operation alone ([the table](../operators.md) has all 75), **ONNX** the operator of
 [its standard](https://onnx.ai/onnx/operators/) that computes the same.
 
@@ -303,6 +303,8 @@ def names(primitive: Primitive) -> Iterator[str]:
     """Who calls an operation, and what others call it."""
     calls = callers().get(primitive.name, [])
     parts = [f"called by {_words(calls)}"] if calls else []
+    if theirs := [f"torch{name.removeprefix('mg')}" for name in calls if name not in OWN]:
+        parts.append(f"PyTorch: {_words(theirs)}")
     if primitive.kind != "constant" and not callable(primitive.graph_name):
         parts.append(f"node `{primitive.node_name(None)}`")
     if found := of_singa().get(primitive.name):
@@ -314,6 +316,10 @@ def names(primitive: Primitive) -> Iterator[str]:
     if parts:
         said = "; ".join(parts)
         yield f"{said[0].upper()}{said[1:]}."
+
+
+OWN = frozenset(("mg.getitem", "mg.softplus", "mg.sum_to"))
+"""Functions that call an operation and that PyTorch does not have under these names."""
 
 
 def example(primitive: Primitive) -> str | None:

@@ -60,7 +60,8 @@ FORMULAS = {
     "where": "`condition` receives nothing",
     "softmax": "return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)",
     "bitwise_and": r"$y = a\mathbin{\&}b$",
-    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`; ONNX: `Sigmoid`; <a",
+    "sigmoid": "`torch.special.expit`, `torch.nn.functional.sigmoid`; node `SigmoidBackward0`; SINGA:"
+    " `sigmoid`; ONNX: `Sigmoid`; <a",
     "add": "Called by `mg.add`",
 }
 
@@ -77,6 +78,21 @@ def test_each_operation_that_formulas_have_leads_to_its_steps(entries):
     assert found["div"] == "x/y&amp;x=0.5&amp;y=0.25"
     assert len(found) > 40 and {"pow", "neg", "maximum", "erf"} <= set(found)
     assert set(FUNCTIONS) - set(found) <= {"arccos", "arcsin", "arctan", "ln"}, "other names"
+
+
+@pytest.mark.oracle
+def test_the_names_in_pytorch_are_names_of_pytorch(torch):
+    reference.load()
+    names = {name for calls in reference.callers().values() for name in calls}
+    assert len(names) > 250
+
+    def theirs(name):
+        found = torch
+        for part in name.split(".")[1:]:
+            found = getattr(found, part, None)
+        return found
+
+    assert {name for name in names if theirs(name) is None} == reference.OWN
 
 
 def test_each_operation_has_a_picture_of_a_step_or_a_reason(entries):
