@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import backend, explain
+from . import backend, explain, observers
 from .backend import MODULES, as_payload
 from .core import backward as core_backward
 from .core import observe
@@ -46,7 +46,7 @@ def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> T
 def made_of_data(tensor: Tensor) -> Tensor:
     """Tell observers of a tensor that was made of data, not by an operation, and return it."""
     if observe.observers:
-        observe.notify("tensor_made", tensor)
+        observers.notify("tensor_made", tensor)
     return tensor
 
 
@@ -107,7 +107,7 @@ def as_number(kind: type) -> Any:
 
     def method(self: Tensor) -> Any:
         if observe.observers:
-            observe.notify("read", self, kind.__name__)
+            observers.notify("read", self, kind.__name__)
         return kind(item(self))
 
     return method

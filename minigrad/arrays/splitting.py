@@ -56,7 +56,7 @@ def _several(parts: list[Tensor]) -> tuple[Tensor, ...]:
     """
     for part in parts:
         if part.view_of is not None:
-            part.view_of.why_not = part.view_of.why_not or "several"
+            part.view_of.restriction = part.view_of.restriction or "several"
     return tuple(parts)
 
 

@@ -10,7 +10,7 @@ from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
 from ..core.backward import differentiate, root_and_seed
 from ..core.graph import Node, youngest_first
-from ..core.tensor import Leaf, Tensor, grad_node, make_pick, wrap
+from ..core.tensor import Leaf, Tensor, current_node, make_pick, wrap
 from ..errors import AutogradError, NoGradientError, UnusedInputError
 from ..functions import clone, zeros_like
 from .edges import GradientEdge
@@ -299,7 +299,7 @@ def _roots(
 
 
 def _target(x: Tensor, index: int, caller: str) -> Node:
-    node = grad_node(x)
+    node = current_node(x)
     if node is None:
         raise NoGradientError(
             f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be"

@@ -30,7 +30,7 @@ from .. import observers
 from ..backend import is_immutable
 from ..core.graph import Node, OpNode, Version, next_sequence_number, state
 from ..core.observe import Event
-from ..core.tensor import Tensor, grad_node, memory_version, wrap
+from ..core.tensor import Tensor, current_node, ensure_version, wrap
 from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
 from ..functions import random_state, set_random_state
@@ -149,7 +149,7 @@ class _Reads:
 
     def _key(self, tensor: Tensor) -> int:
         if not is_immutable(tensor.array):
-            version = memory_version(tensor)
+            version = ensure_version(tensor)
             self.memories[id(version)] = version
             return id(version)
         known = self.memories.get(id(tensor))
@@ -264,8 +264,8 @@ def _snapshot(x: Tensor) -> Tensor:
     """An argument as it is now, whatever becomes of the tensor object: the same memory, place in
     the graph and version counter.
     """
-    grad_node(x)
-    version = None if is_immutable(x.array) else memory_version(x)
+    current_node(x)
+    version = None if is_immutable(x.array) else ensure_version(x)
     kept = wrap(x.array, x.node, x.tangents)
     kept.version, kept.view_of = version, x.view_of
     return kept
@@ -280,7 +280,7 @@ def _keeping_values(result: Any, start: int) -> list[OpNode]:
         node
         for x in leaves
         if isinstance(x, Tensor)
-        and (node := grad_node(x)) is not None
+        and (node := current_node(x)) is not None
         and node.sequence_number > start
     ]
     reached: set[Node] = set(stack)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..core.forward import forward_level
 from ..core.graph import state
-from ..core.tensor import Tensor, alias, as_tensor, grad_node
+from ..core.tensor import Tensor, alias, as_tensor, current_node
 from ..errors import AutogradError, ShapeError
 from ..functions import clone
 
@@ -120,7 +120,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     where = current_level(level) if state.levels or level is not None else None
     primal = alias(tensor)
-    primal.node = grad_node(tensor)  # this also brings a view's tangents up to date
+    primal.node = current_node(tensor)  # this also brings a view's tangents up to date
     tangents = dict(tensor.tangents or {})
     tangent = None if where is None else tangents.pop(where, None)
     primal.tangents = tangents or None

@@ -24,7 +24,7 @@ from .. import backend
 from ..batching import per_example
 from ..core.forward import forward_level
 from ..core.graph import youngest_first
-from ..core.tensor import Tensor, alias, grad_node, make_leaf, wrap
+from ..core.tensor import Tensor, alias, current_node, make_leaf, wrap
 from ..errors import (
     BatchingError,
     NonScalarError,
@@ -291,7 +291,7 @@ def _prepared(points: Tensors, create_graph: bool, caller: str) -> Tensors:
     own = []
     for i, x in enumerate(points):
         require_differentiable(x, f"{caller}: input {i}")
-        grad_node(x)
+        current_node(x)
         if not create_graph:
             x = wrap(x.array, None, x.tangents)
         with enable_grad():
@@ -309,7 +309,7 @@ def _outputs(func: Function, own: Tensors, caller: str, strict: bool) -> tuple[b
     with enable_grad():
         single, outs = _tensors(func(*own), "the function's result", caller)
     for i, out in enumerate(outs):
-        if strict and grad_node(out) is None:
+        if strict and current_node(out) is None:
             raise UnusedInputError(
                 f"{caller}: output {i} of the function does not require grad: it is not computed"
                 f" from the inputs in a differentiable way. {NO_ZEROS}"
@@ -367,7 +367,7 @@ def _finished(results: Sequence[Tensor], single: bool, create_graph: bool) -> An
 
 def _constant(x: Tensor) -> Tensor:
     """x without history; tangents of enclosing forward-mode derivatives stay."""
-    grad_node(x)
+    current_node(x)
     out = alias(x)
     out.tangents = x.tangents
     return out
@@ -389,7 +389,7 @@ NO_ZEROS = "strict=True does not allow that; strict=False gives zeros."
 def _dependence(outs: Sequence[Tensor], own: Tensors) -> list[list[bool]]:
     """[i][j]: whether output i was computed from input j."""
     reached = [
-        set() if (node := grad_node(out)) is None else youngest_first([node])[1] for out in outs
+        set() if (node := current_node(out)) is None else youngest_first([node])[1] for out in outs
     ]
     return [[x.node in nodes for x in own] for nodes in reached]
 
@@ -439,7 +439,7 @@ def _filled(
 
 def _check_differentiable(results: Sequence[Tensor], what: str) -> None:
     for i, r in enumerate(results):
-        if grad_node(r) is None:
+        if current_node(r) is None:
             raise UnusedInputError(
                 f"{what} by input {i} does not depend on the inputs, so it cannot be differentiated"
                 f" further (a linear function has a constant derivative). {NO_ZEROS}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.graph import Node, Pick, state
-from ..core.tensor import Tensor, grad_node, memory_version
+from ..core.tensor import Tensor, current_node, ensure_version
 from ..errors import NoGradientError
 from ..hook_handle import HookHandle
 from .edges import GradientEdge
@@ -40,7 +40,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"get_gradient_edge: needs a Tensor, got {type(tensor).__name__}.")
-    node = grad_node(tensor)
+    node = current_node(tensor)
     if node is None:
         raise NoGradientError(
             "get_gradient_edge: this tensor does not require grad, so it has no place in the graph."
@@ -61,7 +61,7 @@ def increment_version(tensor: Any) -> None:
     for x in [tensor] if isinstance(tensor, Tensor) else tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"increment_version: needs tensors, got {type(x).__name__}.")
-        memory_version(x).count += 1
+        ensure_version(x).count += 1
 
 
 class _Handles:
@@ -97,7 +97,7 @@ def register_multi_grad_hook(
     tensors = tuple(tensors)
     nodes: list[Node] = []
     for i, x in enumerate(tensors):
-        node = grad_node(x) if isinstance(x, Tensor) else None
+        node = current_node(x) if isinstance(x, Tensor) else None
         if node is None:
             raise NoGradientError(
                 f"register_multi_grad_hook: tensor {i} does not require grad, so no gradient will"

@@ -59,13 +59,13 @@ def with_hooks(kind: type[Node]) -> type[Node]:
 
 def become(node: Node, kind: type[Node]) -> None:
     """Change the class of a node and keep its hooks."""
-    node.__class__ = with_hooks(kind) if node.has_hooks else kind
+    node.__class__ = with_hooks(kind) if node.calls_hooks else kind
 
 
 def extras_with_hooks(node: Node) -> Extras:
     """The extras of a node (a Pick's operation) whose hooks are to be called from now on."""
     if isinstance(node, Pick):
-        node = node.source
+        node = node.operation
     if not isinstance(node, _Hooked | _HookedLeaf):
         node.__class__ = with_hooks(type(node))
     return extras_of(node)
@@ -77,9 +77,9 @@ class _Hooked:
     __slots__ = ()
 
     plain: type[Any]
-    has_hooks = True
+    calls_hooks = True
 
-    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
         """The node's own pull between its hooks: (parent, contribution) for each parent in
         `needed`."""
         node: Any = self
@@ -90,7 +90,7 @@ class _Hooked:
             given = _shown(node, extras.before, given, "prehook", "grad_outputs")
             g = given[0] if single else given
         pull = pull_operation if self.plain is OpNode else self.plain.pull
-        parts: list[tuple[Node, Any]] = pull(node, g, needed, differentiable)
+        parts: list[tuple[Node, Any]] = pull(node, g, needed, on_tensors)
         if not extras.after:
             return parts
         slots = _slots(node, parts)
@@ -110,7 +110,7 @@ class _HookedLeaf:
     plain: type[Any]
 
     @property
-    def has_post_hooks(self) -> bool:
+    def calls_post_hooks(self) -> bool:
         """Whether hooks wait for the gradient to be stored: the tensor's or the node's."""
         leaf: Any = self
         extras = extras_of(leaf)
@@ -266,7 +266,7 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
     One input: a Tensor, not a tuple. A leaf adds its cotangent to `.grad` and returns (). What is
     computed is recorded, if recording is on. Raises TypeError for another number of cotangents.
     """
-    node: Any = self.source if isinstance(self, Pick) else self
+    node: Any = self.operation if isinstance(self, Pick) else self
     several = _has_several_results(node)
     count = len(node.shape) if several else 1
     if len(grad_outputs) != count:
@@ -282,11 +282,11 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
     if isinstance(node, Leaf):
         node.store(grad_outputs[0].array, False, None)
         return ()
-    differentiable = state.recording
-    given = [g if g is None or differentiable else g.array for g in grad_outputs]
+    on_tensors = state.recording
+    given = [g if g is None or on_tensors else g.array for g in grad_outputs]
     pull = pull_operation if type(node) is OpNode else type(node).pull
     needed = {p for p in node.parents if p is not None}
-    parts = pull(node, given if several else given[0], needed, differentiable)
+    parts = pull(node, given if several else given[0], needed, on_tensors)
     results: list[Tensor | None] = [None] * len(node.parents)
     for slot, (_, c) in zip(_slots(node, parts), parts, strict=True):
         results[slot] = _tensor(c)
@@ -301,14 +301,14 @@ def _has_several_results(node: Node) -> bool:
 def _next_functions(self: Node) -> tuple[tuple[Node | None, int], ...]:
     """The parents as (node, output index) pairs, as PyTorch shows them. A Pick is transparent:
     these are the parents of its operation."""
-    node = self.source if isinstance(self, Pick) else self
-    return tuple((p.source, p.index) if isinstance(p, Pick) else (p, 0) for p in node.parents)
+    node = self.operation if isinstance(self, Pick) else self
+    return tuple((p.operation, p.index) if isinstance(p, Pick) else (p, 0) for p in node.parents)
 
 
 def _metadata(self: Node) -> dict[Any, Any]:
     """A dictionary for the user's own notes about this node (a Pick's operation), which lives as
     long as the node does."""
-    return extras_of(self.source if isinstance(self, Pick) else self).metadata
+    return extras_of(self.operation if isinstance(self, Pick) else self).metadata
 
 
 class ResultMetadata(NamedTuple):

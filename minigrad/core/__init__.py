@@ -9,10 +9,11 @@
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-Within core, a file imports only files listed before it. Since rules call operations, apply.py
-sets `primitive.apply`, and files fetch the operations that they use from the registry. Outside of
-core, `minigrad.backend` has arrays, dtypes and devices, `explain` makes the errors with their
-texts, and `facets` has what a declaration may say to vmap, programs and so on.
+Within core, a file imports only files listed before it. Since an operation can be called before
+apply.py is read, apply.py sets `primitive.apply`; files fetch the operations that they use from the
+registry. Outside of core, `minigrad.backend` has arrays, dtypes and devices, `explain` the errors
+with their texts (class names: `errors`), `facets` what a declaration may say to vmap, programs and
+so on, `half_precision` the sums in float32, `recursion` a deeper stack for passes within passes.
 The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
 results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
@@ -20,10 +21,11 @@ Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode define 
 
     mg.sin(x), a + b                 Primitive.__call__, hence apply.apply
     y.backward(), autograd.grad      backward.differentiate, with leaves or given targets
-    y.add_(1), y[0] = 1              views.assign(target, values)
+    y.add_(1), y[0] = 1              views.assign(target, value, name)
     x.detach(); mg.no_grad()         tensor.alias; state.recording = False
     x.register_hook, .retain_grad    node.hooks, node.retained
     mg.func.jvp; mg.vmap             forward.forward_level; tensor.Payload.__minigrad_apply__
+    mg.compile                       an observer (observers.add_observer) and a Payload of its own
 
 An example, for x = mg.ones(3, requires_grad=True):
 
@@ -33,12 +35,13 @@ An example, for x = mg.ones(3, requires_grad=True):
                         h.node is now that of scatter_view(h, v * 5), v.node is derived from it
     h.sum().backward()  a Pass visits sum, scatter_view, v * 5, h[1:3], x * 2 and the Leaf, in this
                         order: x.grad is (2, 10, 10)
+    y = h.exp(); y += 1; y.sum().backward()   raises InPlaceError: exp has saved its result
 
 The concepts, in the order in which they appear:
 
 - Primitive: an operation's declaration, which can be called.
 - Rule: a derivative as a function; its parameters' names say what it needs.
-- Cotangent: the derivative of the output with respect to a value, as it arrives backward.
+- Cotangent: the derivative of the result of a pass with respect to a value, as it arrives backward.
 - Tangent: the derivative of a value along a direction of the inputs, carried forward.
 - Pull rule, push rule: the rules of reverse mode (VJP) and forward mode (JVP), one for each input.
 - Registry: all declarations by name.
@@ -56,12 +59,12 @@ The concepts, in the order in which they appear:
 - Tensor: a handle on a payload, a node, tangents and a version.
 - Payload: what `Tensor.array` holds: an array, or an instance of the class `Payload`, which runs
   operations itself (vmap, recorded programs).
-- Scalar payload: a NumPy scalar as the payload of a 0-d tensor. It is immutable; `materialise`
-  makes an array of it, `canonical` makes it of a 0-d result.
+- Scalar payload: a NumPy scalar as the payload of a 0-d tensor. It is immutable. `materialise`
+  converts it to an array, `canonical` converts a 0-d array that is no view to it.
 - Leaf: the node of a tensor whose gradient the user wants.
 - View: whose memory a tensor shares (the base's), and the view operations that lead there.
-- Assign: a write in place: it overwrites the target's memory and replaces its node.
+- Assign: a write in place. It overwrites the target's memory and, when recording, its node.
 - Promotion: operands of one dtype, before anything is computed.
 - Pass: one backward pass over the graph, youngest node first.
-- Differentiable pass: rules run on tensors, so the derivative can be differentiated again.
+- Pass on tensors: rules run on tensors, so the derivative can be differentiated again.
 """

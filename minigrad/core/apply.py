@@ -1,7 +1,7 @@
 """What happens when an operation is called: promote, compute, record, push tangents.
 
 With a Tensor among the operands the result is a Tensor. If an operand has a node and recording is
-on, the result gets a node, which saves exactly the values that the derivative rules name. If an
+on, the result gets a node, which saves the values that the rules of inputs with a node name. If an
 operand has tangents, the result gets tangents. With arrays alone the result is an array and nothing
 is recorded: this is how rules compute in an ordinary backward pass.
 """
@@ -17,13 +17,13 @@ from ..backend import MODULES, NUMPY_PAYLOADS, PYTHON_SCALARS, SINGLE_OR_DOUBLE,
 from . import forward, observe, primitive
 from .graph import state
 from .primitive import Args, Params, Primitive
-from .tensor import Payload, Tensor, as_tensor, grad_node, record, wrap
+from .tensor import Payload, Tensor, as_tensor, current_node, record, wrap
 from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
 """Operands of these types need no promotion if the tensors' arrays are `_ALIKE`."""
 _ALIKE = [{(host, dtype)} for host in (True, False) for dtype in SINGLE_OR_DOUBLE]
-"""Where the tensors of a call can be (host memory or not), and their dtype, if both are one."""
+"""The sets of (whether a tensor is in host memory, its dtype) that make promotion unnecessary."""
 
 
 def apply(prim: Primitive, args: Args, params: Params) -> Any:
@@ -53,10 +53,10 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
 
 def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
     """Run an operation on promoted operands: tensors and Python numbers."""
-    parents = [grad_node(a) if type(a) is Tensor else None for a in args]
+    parents = [current_node(a) if type(a) is Tensor else None for a in args]
     arrays = [a.array if type(a) is Tensor else a for a in args]
     recorded = state.recording and prim.kind != "constant" and any(parents)
-    for payload in [a for a in arrays if isinstance(a, Payload)] if recorded else []:
+    for payload in [a for a in arrays if recorded and isinstance(a, Payload)]:
         rewritten = payload.__minigrad_rewrite__(prim, args, params)
         if rewritten is not None:
             return rewritten
@@ -72,24 +72,24 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
 
 
 def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
-    """The result of the forward function on arrays, or of the first `Payload`, if there is one."""
-    for payload in [a for a in arrays if isinstance(a, Payload)]:  # the first computes
-        return payload.__minigrad_apply__(prim, arrays, params)
-    exact = backend.NOT_UPCAST.issuperset([getattr(a, "dtype", None) for a in arrays])
+    """The result of the forward function on arrays, or what the first `Payload` computes."""
+    if payloads := [a for a in arrays if isinstance(a, Payload)]:
+        return payloads[0].__minigrad_apply__(prim, arrays, params)
+    declared = backend.NOT_UPCAST.issuperset([getattr(a, "dtype", None) for a in arrays])
     with backend.library_of(arrays, prim.name) as library:
-        result = (prim.declared_forward if exact else prim.forward)(library, *arrays, **params)
+        result = (prim.declared_forward if declared else prim.forward)(library, *arrays, **params)
     return canonical(result) if prim.outputs == 1 else tuple(map(canonical, result))
 
 
 def promote_operands(prim: Primitive, args: Args) -> Args:
     """Operands of one dtype, by PyTorch's rules; arrays beside tensors become constant tensors."""
-    if Tensor not in map(type, args):  # called by a rule, whose arrays have one dtype
+    if Tensor not in map(type, args):  # as a rule calls it, whose arrays have one dtype
         return _floating(args) if prim.promote == "float" else args
     kinds = {(type(a.array) in NUMPY_PAYLOADS, a.array.dtype) for a in args if type(a) is Tensor}
     if kinds in _ALIKE and _PLAIN.issuperset(map(type, args)):
         return args
     device = backend.device_for_numbers([a.array for a in args if type(a) is Tensor])
-    if device is not None:
+    if device is not None:  # CPU numbers move there; their gradients move back
         move: Any = partial(primitive.registry["move"], device=device, back="cpu")
         host = [backend.is_host_number(getattr(a, "array", a)) for a in args]
         args = tuple([move(a) if there else a for a, there in zip(args, host, strict=True)])
@@ -129,7 +129,7 @@ def _operand(value: Any) -> Any:
 
 
 def _cast(operand: Any, given: Any, dtype: Any) -> Any:
-    """An operand in the common dtype. given: the argument of the call that it was made of."""
+    """An operand in the common dtype. given: the argument from which `_operand` made it."""
     cast = primitive.registry["cast"]
     if type(operand) is Tensor and operand.array.dtype != dtype:
         if operand is given:

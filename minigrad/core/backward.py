@@ -4,11 +4,11 @@ Let y = f(x₁, …, xₙ) be computed by operations with results vᵢ. The cota
 v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all operations j that used it, so it is complete when all these have been
 visited. Therefore the nodes are visited from the youngest to the oldest: one loop, no recursion,
 each node once, however many paths lead to it. (Freeing a long graph needs no deep recursion either:
-CPython limits its depth.)
+CPython defers nested deallocations.)
 
-An ordinary pass computes on raw arrays. If the derivative must itself be differentiable
-(`create_graph`, or forward mode through the backward pass), the same rules run on tensors, so they
-are recorded like any operations, and a second pass can go through the first.
+An ordinary pass computes on raw arrays. If the derivative must itself be differentiable, the same
+rules run on tensors: with `create_graph` they are recorded like any operations, and a second pass
+can go through the first; where there are tangents, forward mode goes through the pass.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from ..recursion import deeper_stack
 from . import observe, primitive
 from .graph import Node, OpNode, Pick, Version, state, youngest_first
 from .primitive import OUTPUT, is_value
-from .tensor import Gradients, Leaf, Tensor, add_to_grad, give_node, grad_node, wrap
+from .tensor import Gradients, Leaf, Tensor, add_to_grad, current_node, give_node, wrap
 
-_tangents = attrgetter("tangents")
+_saved_tangents = attrgetter("saved_tangents")
+_OWN_RULES = frozenset((OpNode, Pick, Leaf))
+"""The classes whose pull calls no function of the user (if the node has no hooks)."""
 
 
 def backward(
@@ -51,14 +53,13 @@ def root_and_seed(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tu
     """The node from which a pass begins, and its cotangent: the given one, or a one for a real
     tensor of one element. number: the tensor's position among those given, for messages. Raises
     NoGradientError, NonScalarError, ShapeError, TypeError."""
-    node = grad_node(tensor)
+    node = current_node(tensor)
     if node is None:
         raise explain.no_history(tensor, caller, number)
     if seed is None:
-        array = tensor.array
-        if math.prod(array.shape) != 1 or array.dtype.kind == "c":
+        if math.prod(tensor.array.shape) != 1 or tensor.array.dtype.kind == "c":
             raise explain.needs_cotangent(tensor, caller, number)
-        return node, wrap(backend.ones(array.shape, array.dtype, array))
+        return node, wrap(backend.ones(tensor.array.shape, tensor.array.dtype, tensor.array))
     explain.check_cotangent(tensor, seed, caller, number)
     if seed.dtype != tensor.dtype:
         seed = primitive.registry["cast"](seed, dtype=tensor.dtype)
@@ -70,7 +71,7 @@ def differentiate(
 ) -> dict[Node, Tensor]:
     """One pass (options: those of `Pass`). Returns the cotangents of the targets it has reached."""
     recording, outer = state.recording, state.running_pass
-    state.recording = options.get("create_graph", False)  # also for the sum of a root's seeds
+    state.recording = options.get("create_graph", False)  # before Pass, which may sum seeds
     try:
         graph_pass = state.running_pass = Pass(roots, seeds, **options)
         with backend.ignore_float_errors():
@@ -94,10 +95,11 @@ class Pass:
     `.grad`; `retain_grad` adds in any case. create_graph: record the pass itself. retain_graph:
     keep the saved values. stored: gets a (tensor, gradient) pair for each stored gradient.
 
-    Its state: order, the nodes, youngest first; needed, those on a path to a target;
-    differentiable, whether rules run on tensors: with create_graph, or if any seed or saved value
-    has tangents, since cotangents then have tangents too; cotangents, the sum of the contributions
-    that have arrived at each node; captured, the complete cotangents of the targets.
+    Its state: order, the nodes, youngest first; needed, those on a path to a target; on_tensors,
+    whether rules run on tensors: with create_graph, or if cotangents may have tangents, namely from
+    a seed, a saved value, or a user's function (a hook, say) while a level is open; cotangents, the
+    sum of the contributions that have arrived at each node; captured, the complete cotangents of
+    the targets.
     """
 
     roots: Sequence[Node]
@@ -115,10 +117,11 @@ class Pass:
         if self.targets is not None:
             self.targets = set(self.targets)
             self.needed = _leading_to(self.targets, self.order)
-        self.differentiable = self.create_graph or any(map(_tangents, (*self.seeds, *self.order)))
+        known = [*[seed.tangents for seed in self.seeds], *map(_saved_tangents, self.order)]
+        self.on_tensors = self.create_graph or any(known) or _hooks_may_bring_tangents(self.order)
         for root, seed in zip(self.roots, self.seeds, strict=True):
             if root in self.needed:
-                self.add(root, seed if self.differentiable else seed.array)
+                self.add(root, seed if self.on_tensors else seed.array)
 
     def visit(self, node: Node, g: Any) -> None:
         """Handle a node's complete cotangent g: hooks see it, it is captured for a target, stored
@@ -129,15 +132,15 @@ class Pass:
             self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
             inputs_needed = any(parent in self.needed for parent in node.parents)
             if not (inputs_needed or isinstance(node, Leaf)):
-                if self.accumulate and node.has_hooks:  # they are called with the rule
+                if self.accumulate and node.calls_hooks:  # they are called with the rule
                     self.pull_node(node, g)
                 return
         if isinstance(node, Leaf):
             if self.accumulate and node.stores_grad:
                 self._store(node, g)
         elif type(node) is Pick:  # one of the cotangents of the operation's results
-            number_of_results = len(node.source.shape)
-            slots = self.cotangents.setdefault(node.source, [None] * number_of_results)
+            number_of_results = len(node.operation.shape)
+            slots = self.cotangents.setdefault(node.operation, [None] * number_of_results)
             slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
             for parent, part in self.pull_node(node, g):
@@ -145,18 +148,17 @@ class Pass:
             if not self.retain_graph:
                 node.release()
 
-    def add(self, parent: Node, part: Any) -> None:
-        """Add a contribution to a cotangent. Sums are never made in place: a contribution may share
-        memory with others (a rule may return g itself)."""
-        known = self.cotangents
-        known[parent] = known[parent] + part if parent in known else part
+    def add(self, node: Node, part: Any) -> None:
+        """Add a contribution, or a seed, to a node's cotangent. Sums are never made in place: a
+        contribution may share memory with others (a rule may return g itself)."""
+        self.cotangents[node] = self.cotangents[node] + part if node in self.cotangents else part
 
     def pull_node(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
         """An operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
         if not observe.observers:
-            return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
-        action = partial(pull, node, g, self.needed, self.differentiable)
+            return pull(node, g, self.needed, self.on_tensors)  # type: ignore[no-any-return]
+        action = partial(pull, node, g, self.needed, self.on_tensors)
         params = node.params if isinstance(node, OpNode) else {}
         parts = observe.run_observed("backward", node.primitive, (g,), params, action, node)
         return parts  # type: ignore[no-any-return]
@@ -191,6 +193,11 @@ def run_pass(graph_pass: Pass) -> None:
             graph_pass.visit(node, graph_pass.cotangents.pop(node))
 
 
+def _hooks_may_bring_tangents(order: list[Node]) -> bool:
+    """Whether, with a forward level open, the user's functions (hooks, a Function) take part."""
+    return bool(state.levels) and any([n.hooks or type(n) not in _OWN_RULES for n in order])
+
+
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     """The nodes of `order` on a path to a wanted one, and the wanted ones."""
     needed: set[Node] = set()
@@ -200,15 +207,13 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     return needed
 
 
-def pull_operation(
-    node: OpNode, g: Any, needed: Any, differentiable: bool
-) -> list[tuple[Node, Any]]:
+def pull_operation(node: OpNode, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
     """An operation's vector-Jacobian products: (parent, contribution) for parents in `needed`."""
     prim, values = node.primitive, node.values()
-    if differentiable:
+    if on_tensors:
         values = _as_tensors(node, values)
     if prim.outputs != 1:
-        g = _fill_missing(node, g, differentiable)
+        g = _fill_missing(node, g, on_tensors)
     elif node.dtype.kind == "c" and not prim.conjugates:
         g = primitive.registry["conj"](g)
     parts: list[tuple[Node, Any]] = []
@@ -219,14 +224,14 @@ def pull_operation(
             read = [values[k] for k in where]
             function = rule.function if node.dtype in backend.SINGLE_OR_DOUBLE else rule.upcasting
             c = function(g, *read, **rule.keyword_arguments(node.params, index))
-            if differentiable and state.recording:
+            if on_tensors and state.recording:
                 c = _depending_on(c, read)
             parts.append((parent, check_contribution(node, index, parent, c)))
     return parts
 
 
 def _depending_on(c: Any, read: list[Any]) -> Any:
-    """The contribution c of a rule that has read the values `read`, with a node if one of them has.
+    """The contribution c of a rule, with a node if one of the values `read` that it read has one.
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
     In PyTorch c requires grad all the same, and its derivative with respect to x is 0. So c becomes
@@ -255,7 +260,7 @@ def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
 
 def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The saved values with their nodes and tangents, so that rules run on them are recorded."""
-    tangents = node.tangents or (None,) * len(values)
+    tangents = node.saved_tangents or (None,) * len(values)
     made = tuple(map(_as_tensor, repeat(node), node.plan.sources, values, tangents))
     if node.saved is not None:  # it is None if a subclass provides them (autograd/saved_tensors)
         for position, version, _ in node.versions:
@@ -285,7 +290,7 @@ def _share_version(value: Any, version: Version) -> None:
             return
 
 
-def _fill_missing(node: Any, slots: list[Any], differentiable: bool) -> tuple[Any, ...]:
+def _fill_missing(node: Any, slots: list[Any], on_tensors: bool) -> tuple[Any, ...]:
     """Zeros in place of missing cotangents of an operation with several results."""
     known = next(s for s in slots if s is not None)
     like = known.array if isinstance(known, Tensor) else known
@@ -293,5 +298,5 @@ def _fill_missing(node: Any, slots: list[Any], differentiable: bool) -> tuple[An
     for index, slot in enumerate(slots):
         if slot is None:
             zeros = backend.zeros(node.shape[index], node.dtype[index], like)
-            filled[index] = wrap(zeros) if differentiable else zeros
+            filled[index] = wrap(zeros) if on_tensors else zeros
     return tuple(filled)

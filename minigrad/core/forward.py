@@ -23,7 +23,7 @@ from ..backend import is_differentiable, is_immutable
 from . import observe, primitive
 from .graph import Pick, state
 from .primitive import Args, Params, Primitive, is_value, read_source
-from .tensor import Tensor, as_tensor, memory_version, wrap
+from .tensor import Tensor, as_tensor, ensure_version, wrap
 
 _level_numbers = count(1)
 
@@ -57,7 +57,7 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
                 out.tangents = {**(out.tangents or {}), level: tangent}
     node = next((out.node for out in outs if out.node is not None), None)
     if node is not None:
-        _keep_tangents(node.source if isinstance(node, Pick) else node, args, result)
+        _keep_tangents(node.operation if isinstance(node, Pick) else node, args, result)
 
 
 def _keep_tangents(node: Any, args: Args, result: Any) -> None:
@@ -65,7 +65,7 @@ def _keep_tangents(node: Any, args: Args, result: Any) -> None:
     values then computes the tangents of the gradient: forward mode over reverse mode."""
     kept = [read_source(s, args, result) if is_value(s) else None for s in node.plan.sources]
     tangents = tuple(map(_tangents_of, kept))
-    node.tangents = tangents if any(tangents) else None
+    node.saved_tangents = tangents if any(tangents) else None
 
 
 def _tangents_of(value: Any) -> Any:
@@ -88,18 +88,15 @@ def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result:
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
     """What each input's tangent contributes to the output's tangent at `level`; None for inputs
     without a tangent. `out`: the result, or the tuple of several."""
-    below, several = [with_outer_tangents(a, level) for a in args], isinstance(out, tuple)
-    out_below = (
-        tuple([with_outer_tangents(o, level) for o in out])
-        if several
-        else with_outer_tangents(out, level)
-    )
+    outer = [with_outer_tangents(a, level) for a in args]
+    results = [with_outer_tangents(o, level) for o in (out if isinstance(out, tuple) else (out,))]
+    outer_out: Any = tuple(results) if isinstance(out, tuple) else results[0]
     parts: list[Any] = [None] * len(args)
     for index, a in enumerate(args):
         tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
         rule = None if tangent is None else prim.push_rule(index)
         if rule is not None:
-            read = [read_source(source, below, out_below) for source in rule.sources]
+            read = [read_source(source, outer, outer_out) for source in rule.sources]
             parts[index] = rule.upcasting(tangent, *read, **rule.keyword_arguments(params, index))
     return parts
 
@@ -118,11 +115,11 @@ def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
 
 
 def with_outer_tangents(value: Any, level: int) -> Any:
-    """A tensor without its tangents of `level` and of inner levels."""
+    """A tensor with only those of its tangents that belong to levels outside of `level`."""
     if type(value) is not Tensor or not value.tangents:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}
     out = wrap(value.array, value.node, lower or None)
-    if not is_immutable(value.array):  # what is kept for a backward pass may be overwritten
-        out.version = memory_version(value)
+    if not is_immutable(value.array):  # so that a pass notices if saved values are overwritten
+        out.version = ensure_version(value)
     return out

@@ -1,10 +1,11 @@
 """The graph that a computation leaves behind, and what its nodes keep for the backward pass.
 
-Each recorded differentiable result has exactly one `Node`. A node refers to its inputs' nodes, and
-to tensors only weakly, so values that no rule needs are freed as soon as the program drops them. No
-input refers to a result, so there is no cycle, and reference counting alone frees the memory. (One
-exception, in forward mode: a node saves its result's tangent, whose own node may have the result's
-node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node breaks that cycle.)
+Each recorded differentiable result has a `Node`. A node refers to its inputs' nodes, to the arrays
+that its rules need, and to tensors only weakly, so other values are freed as soon as the program
+drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
+the memory. (One exception, in forward mode: a node holds the tangents of what it saved, and their
+nodes may have it as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees it breaks that
+cycle.)
 Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
 **nodes in the order of their sequence numbers, largest first, are in topological order**.
 
@@ -37,9 +38,9 @@ class State(threading.local):
     """The switches of one thread.
 
     recording: whether operations are recorded for reverse mode (`mg.no_grad()` sets it to False,
-    minigrad/grad_mode.py); levels: the numbers of the open levels of forward mode, the outermost
-    first; batches: the axes of the vmaps that are running (the core does not read it);
-    running_pass: the pass under way (a backward.Pass), or None.
+    minigrad/grad_mode.py, which also has inference mode: no more than that here); levels: the
+    numbers of the open levels of forward mode, the outermost first; batches: the axes of the vmaps
+    that are running (for batching/); running_pass: the pass under way (a backward.Pass), or None.
     """
 
     recording = True
@@ -68,17 +69,18 @@ class Node:
     hooks: functions that see, and may replace, the value's complete cotangent, or None.
     retained: weak reference to the tensor that `retain_grad` was called on, which gets the
     cotangent as its `.grad`, or None.
-    tangents: those of the values that it saves, or None if no value has any.
+    saved_tangents: those of the values that it saves, or None if no value has any.
     picks: of a node of several results, weak references to the nodes of the results; extras:
     attributes that few nodes need, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both
     are set on first use only, since almost no node needs them.
 
     backward.py handles OpNode, Pick and Leaf. Other subclasses (a user's Function, say) bring a
-    `primitive`, which observers are shown, and a rule of their own: `pull(g, needed,
-    differentiable)` returns (parent, contribution) for each parent in `needed`, as
-    `backward.pull_operation` does, and `release()` frees the saved values. A hook on a node works
-    so: the node's class is replaced by a subclass whose `pull` calls the hooks before and after the
-    rule, or whose `store`, for a leaf, calls them after the sum into `.grad`.
+    `primitive`, which observers are shown, and a rule of their own: `pull(g, needed, on_tensors)`
+    returns (parent, contribution) for each parent in `needed`, as `backward.pull_operation` does,
+    and `release()` frees the saved values. For a hook on a node (`hooks` are those on its value),
+    the node's class is replaced by a subclass whose `pull` calls it before or after the rule, or
+    whose `store`, for a leaf, calls it after the sum into `.grad`. So `type(node) is OpNode` asks
+    for a node with the ordinary rule, `isinstance` for any that has the attributes.
     """
 
     parents: tuple[Node | None, ...] = ()
@@ -87,11 +89,11 @@ class Node:
     sequence_number: int = field(default_factory=next_sequence_number)
     hooks: dict[int, Callable[[Any], Any]] | None = None
     retained: weakref.ref[Any] | None = None
-    tangents: Any = None
+    saved_tangents: Any = None
     picks: dict[int, weakref.ref[Any]] = field(init=False)
     extras: Any = field(init=False)
-    has_hooks = False  # True in subclasses that call hooks before or after the rule
-    has_post_hooks = False  # True in those that call hooks after a leaf's gradient was stored
+    calls_hooks = False  # True in subclasses that call hooks before or after the rule
+    calls_post_hooks = False  # True in those that call hooks after a leaf's gradient was stored
 
     if TYPE_CHECKING:  # defined in subclasses and in autograd/node_hooks.py
         pull: ClassVar[Any]
@@ -111,7 +113,7 @@ class OpNode(Node):
     versions: (position among the saved values, counter, count when it was saved) for each saved
     array that can be overwritten; unbroadcast: for each input that was broadcast the shape to which
     its contribution must be summed, None for others (None alone if there is no such input);
-    tangents: for each saved value its tangents by level.
+    saved_tangents: for each saved value its tangents by level.
     """
 
     primitive: Primitive
@@ -136,7 +138,7 @@ class OpNode(Node):
     def release(self) -> None:
         """Free the saved values (a node that saves only shapes can be pulled again)."""
         if self.plan.keeps_values:
-            self.saved, self.tangents, self.versions = None, None, ()
+            self.saved, self.saved_tangents, self.versions = None, None, ()
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
@@ -146,14 +148,14 @@ class Pick(Node):
     index: int
 
     @property
-    def source(self) -> Node:
+    def operation(self) -> Node:
         """The node of the operation."""
         node = self.parents[0]
         assert node is not None
         return node
 
     def name(self) -> str:
-        return str(self.source.name())
+        return str(self.operation.name())
 
 
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:

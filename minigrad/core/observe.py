@@ -1,14 +1,15 @@
 """Observers: how other parts of minigrad learn what the engine does.
 
-The profiler, anomaly detection, `mg.compile` (program/) and the Trace that the viewer shows
-(watch/) work by *observers*: objects with `begin(event)` and `end(event)`. They never change a
-result (hooks on tensors do that). minigrad/observers.py adds an observer to the thread that asks
+The profiler, anomaly detection and the Trace that the viewer shows (watch/) work by *observers*:
+objects with `begin(event)` and `end(event)`. They never change a result (hooks on tensors do that).
+`mg.compile` (program/) needs one too: it gives each tensor that an operation begins with a payload
+that records (tensor.py). minigrad/observers.py adds an observer to the thread that asks
 for it, and there it sees every forward operation, tangent, backward pull, stored gradient, write in
 place and named region of the user's program.
 
-All callers have one form: `if observers: return run_observed(phase, …, action)`, else `action()`.
-While no thread has an observer, this costs one test of an empty list; otherwise `run_observed` asks
-whether this thread has one. (Operations on symbolic tensors, tensor.py, cause no events.)
+While no thread has an observer, an action costs one test of an empty list; otherwise `run_observed`
+asks whether this thread has one. There are no events for symbolic tensors (tensor.py), nor inside
+`unobserved`: a pass shows the nodes of a view that was derived again, "forward" did not.
 """
 
 from __future__ import annotations
@@ -94,14 +95,9 @@ class Event:
             error.observer = observer  # type: ignore[attr-defined]
             raise
 
-    def __repr__(self) -> str:
-        return f"<{self.phase} {getattr(self.primitive, 'name', '')}".rstrip() + ">"
-
 
 class Observer(Protocol):
-    """What an observer has. Three more methods are optional. `tensor_made(tensor)` is called for
-    each tensor made of data and not by an operation, `read(tensor, kind)` for each one converted to
-    a Python number of this kind ("float"), `decided(tensor)` for each one whose truth is tested."""
+    """What an observer has. (minigrad/observers.py names three optional methods.)"""
 
     def begin(self, event: Event) -> None: ...
 
@@ -140,13 +136,6 @@ def _node_of(result: Any) -> Any:
         if getattr(out, "node", None) is not None:
             return out.node
     return None
-
-
-def notify(method: str, *details: Any) -> None:
-    """Call an optional method of this thread's observers, where they have it."""
-    for observer in observation.listening:
-        if hasattr(observer, method):
-            getattr(observer, method)(*details)
 
 
 @contextmanager

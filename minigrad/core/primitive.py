@@ -2,8 +2,8 @@
 
 There are four kinds with a derivative, and the kind states the mathematics of y = f(x₁, …, xₙ):
 
-- `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both
-  the pull (vector-Jacobian product, VJP) and the push (Jacobian-vector product, JVP).
+- `elementwise`: the Jacobian is diagonal, so one rule per input is both the pull (vector-Jacobian
+  product, VJP) and the push (Jacobian-vector product, JVP).
 - `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
 - `bilinear`: linear in each of two inputs; two transposes are written, the JVP is
   f(ȧ, b) + f(a, ḃ).
@@ -54,14 +54,13 @@ Params = dict[str, Any]
 
 OUTPUT = -1
 SHAPES = -2
-"""A source is the number of a value that a rule reads: i is input i, OUTPUT is the output, and
-SHAPES - i is the shape of input i."""
+"""A source says what a rule reads: i is input i, OUTPUT the output, SHAPES - i input i's shape."""
 
 registry: dict[str, Primitive] = {}
 """Every declared operation by name. The tests' table of cases must name exactly these."""
 
 on_declaration: list[Callable[[Primitive], None]] = []
-"""Called with each operation that is declared from now on."""
+"""Called with each operation when it is declared; minigrad.fast and others add functions here."""
 
 NO_PARAMS: Params = {}
 """The parameters of a call without any; never changed."""
@@ -70,9 +69,9 @@ NO_PARAMS: Params = {}
 class Rule:
     """One derivative rule and where its arguments come from.
 
-    function: as it was declared; upcasting: the same computation, where half precision is computed
-    in float32; sources: of its positional arguments after g; keywords: the operation's parameters
-    that it asks for; wants_index: whether it asks for `index`.
+    function: as it was declared; upcasting: the function for half precision, which is computed in
+    float32 (half_precision.py); sources: of its positional arguments after g; keywords: the
+    operation's parameters that it asks for; wants_index: whether it asks for `index`.
     """
 
     __slots__ = ("function", "keywords", "sources", "upcasting", "wants_index")
@@ -105,7 +104,8 @@ class Rule:
         self.upcasting = multiplying(function, registry) if reads_values else function
 
     def keyword_arguments(self, params: Params, index: int) -> Params:
-        """Those of the given parameters that the rule names, and `index`, the input's position."""
+        """Those of the call's parameters that the rule names (one that the call leaves out has the
+        same default in the rule), and `index`, the input's position."""
         if not self.keywords:
             return NO_PARAMS
         found = {k: params[k] for k in self.keywords if k in params}
@@ -117,7 +117,8 @@ class Plan:
 
     sources: the values and shapes to save, each once; keeps_values: whether anything but shapes is
     saved; rule_calls: for each input that needs a gradient and has a pull rule (position of the
-    input, position of its rule, where the rule's arguments stand among the sources).
+    input, position of its rule, where the rule's arguments stand among the sources). An input
+    without a rule (None: its derivative is zero) gets no contribution.
     """
 
     __slots__ = ("keeps_values", "rule_calls", "sources")
@@ -142,7 +143,7 @@ class Primitive(Facets):
     name: unique.
     kind: "elementwise", "linear", "bilinear", "general" or "constant".
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`;
-    declared_forward: as it was declared, before half precision was provided for (facets.py).
+    declared_forward: the same without float32 for half precision (`declare` sets it, facets.py).
     takes_out: whether `forward` takes `out`, an array of the result's shape and dtype to fill.
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
@@ -247,11 +248,7 @@ def read_source(source: int, inputs: Sequence[Any], output: Any) -> Any:
     return output if source == OUTPUT else inputs[source]
 
 
-def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
-    raise RuntimeError("minigrad.core.apply must be imported before an operation is called.")
-
-
-apply: Callable[[Primitive, Args, Params], Tensor] = _not_imported
+apply: Callable[[Primitive, Args, Params], Tensor] = None  # type: ignore[assignment]
 """Runs an operation. core/apply.py, which imports this file, assigns its function `apply` here."""
 
 

@@ -2,14 +2,17 @@
 
 A tensor is a handle with six attributes. `array` is the payload; `node` is its place in the graph
 (a Leaf if the user asked for a gradient, the node of the operation that made it otherwise, None for
-a constant); `tangents` are its forward-mode derivatives by level; `version` counts how often the
-memory was overwritten, and all tensors on that memory share it; `view_of` says of which tensor this
-one is a view (views.py); `stored_grad` is users' `.grad`. Methods are attached by names.py.
+a constant; for a view it may be out of date: ask `current_node`); `tangents` are its forward-mode
+derivatives by level; `version` counts how often the memory was overwritten, and all tensors on that
+memory share it; `view_of` says of which tensor this one is a view (views.py); `stored_grad` is what
+the user reads as `.grad`. Methods are attached by names.py.
 
 A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of the
 class `Payload`: a value that runs operations itself. That class is the protocol by which vmap and
-`mg.compile` take part in every operation. (A symbolic tensor stands for a value of a static graph;
-it is an instance of a subclass of Tensor and has no values at all.)
+`mg.compile` take part in every operation.
+
+A symbolic tensor is no payload, but an instance of a subclass of Tensor, for a value of a static
+graph. `apply` calls its class's `__minigrad_apply__(prim, args, params)` before promotion.
 """
 
 from __future__ import annotations
@@ -70,13 +73,17 @@ class Payload:
     Outside operations the engine handles a payload like an array. A class must therefore provide,
     for the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`, `base`,
     `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (for sums of
-    cotangents); `array` is the array inside. Of the methods below it must define the first; a
-    symbolic tensor has that one too, as a static method of its class.
+    cotangents); `array` is the array inside. Of the methods below it must define the first.
+    (minigrad/optim/optimizer.py asks for two more, where updates are recorded.)
 
     Example: within `vmap(f)(x)`, f gets a Tensor whose array is a batched payload, x with a hidden
-    axis. `mg.sin` of it calls `apply`, which calls the payload's `__minigrad_apply__`: it computes
-    on the whole array and returns a batched payload, which gets a Tensor and one node, as an array
-    does. (The operations `batch_enter` and `batch_leave` hide and show the axis.)
+    axis. `mg.sin` of it calls `apply`, then `compute`, which calls `__minigrad_apply__` of the
+    payload: it computes on the whole array and returns a batched payload, which gets a Tensor and
+    a node, as an array does. (`batch_enter` and `batch_leave` hide and show the axis.)
+
+    Nesting: nodes and tangents belong to the tensor, so derivatives nest with payloads in any
+    order. Nested vmaps give one payload with several hidden axes. The two kinds do not meet: a
+    recording refuses a batched payload, and a compiled function called within vmap runs as itself.
 
     Views: where a view operation returns a payload on the same memory (as `base` tells), both
     tensors share one version counter. In-place writes: an operation computes the new values; their
@@ -88,18 +95,19 @@ class Payload:
 
     @staticmethod
     def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Run the operation. The engine calls this of the first symbolic tensor among the operands,
-        or else of the first `Payload`. Returns the result, or a tuple of several."""
+        """The result of the operation, or a tuple of several. `compute` calls this method of the
+        first `Payload` among the promoted operands: payloads, arrays and numbers."""
         raise NotImplementedError
 
     @staticmethod
     def __minigrad_rewrite__(prim: Primitive, args: Args, params: Params) -> Any:
-        """Called before an operation on tensors is recorded: returns its result, or None."""
+        """Called with the tensors before an operation on them is recorded. May return its result
+        (vmap turns it into other operations, where a gradient must be summed); None: go on."""
         return None
 
     def __minigrad_constant__(self, array: Array) -> Any:
-        """Convert `array`, which `backend.zeros` or `backend.ones` has made for use with this
-        value, into a payload of its kind."""
+        """Convert `array`, which `backend.zeros` or `backend.ones` has made for use with this value
+        (as a seed or a missing cotangent), into a payload of its kind."""
         return array
 
     def __minigrad_write__(self, tensor: Tensor) -> None:
@@ -107,14 +115,6 @@ class Payload:
 
     def __minigrad_fits__(self, target: Any, operation: str) -> None:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
-
-    def __minigrad_read__(self, what: str) -> None:
-        """Called when Python code reads something that belongs to this value and may differ in
-        another run; `what` names it, as in "the settings of SGD" (minigrad/optim)."""
-
-    __minigrad_update__: Any = None
-    """`(optimizer, param, group)` returns a context in which minigrad/optim updates `param`, whose
-    payload this is; the context gives the settings of the step. None: updated as an array is."""
 
 
 Gradients = list[tuple[Tensor, Tensor]]
@@ -176,15 +176,16 @@ def make_leaf(tensor: Tensor) -> None:
     array = tensor.array
     if not is_differentiable(array.dtype):
         raise explain.no_gradient_of(array.dtype)
-    version = None if is_immutable(array) else memory_version(tensor)
+    version = None if is_immutable(array) else ensure_version(tensor)
     fields: Any = {"shape": array.shape, "dtype": array.dtype, "version": version}
     tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **fields)
 
 
-def memory_version(tensor: Tensor) -> Version:
-    """The version counter of the tensor's memory, made on first use; afterwards the payload is an
-    array, which can be shared and overwritten. (Nothing between the second test and the assignment
-    releases the GIL, so two threads make one counter. A free-threaded Python would need a lock.)"""
+def ensure_version(tensor: Tensor) -> Version:
+    """The version counter of the tensor's memory, made on first use. That also replaces a scalar
+    payload by an array, which can be shared and overwritten, so read `tensor.array` afterwards.
+    (Nothing between the second test and the assignment releases the GIL, so two threads make one
+    counter. A free-threaded Python would need a lock.)"""
     if tensor.version is None:
         made, array = Version(), backend.materialise(tensor.array)
         if tensor.version is None:
@@ -194,27 +195,28 @@ def memory_version(tensor: Tensor) -> Version:
     return tensor.version
 
 
-def grad_node(tensor: Tensor) -> Node | None:
-    """The node of the tensor's present values. `tensor.node` may be that of older values: if the
-    tensor is a view, and its memory was written through the base or another view."""
+def current_node(tensor: Tensor) -> Node | None:
+    """The node of the tensor's present values; None if they are constant. `tensor.node` may be that
+    of older values, where memory was written through the base or another view: then it is derived
+    again, or an error raised where that is impossible (`View.refresh`)."""
     if tensor.view_of is not None:
         tensor.view_of.refresh(tensor)
     return tensor.node
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """A constant tensor on the tensor's memory, with its version counter: what `detach` returns."""
-    version = memory_version(tensor)
+    """A constant tensor on the tensor's memory, with its version counter; `detach` returns it."""
+    version = ensure_version(tensor)
     out = wrap(tensor.array)
     out.version = version
     return out
 
 
-def overwrite_payload(tensor: Tensor, values: Array) -> None:
+def write_payload(tensor: Tensor, values: Array) -> None:
     """Write `values` into the tensor's memory, broadcast and cast, and increment its version."""
     if isinstance(values, Payload):
         values.__minigrad_write__(tensor)
-    version = memory_version(tensor)
+    version = ensure_version(tensor)
     tensor.array[...] = values
     version.count += 1
 
@@ -232,7 +234,7 @@ def record(
     else:
         described: Any = [(out.shape, out.dtype) for out in outs]
         node.shape, node.dtype = zip(*described, strict=True)
-    if prim.elementwise and node.shape:  # which has one result
+    if prim.elementwise and node.shape:  # one result; if it is 0-d, all inputs are
         pairs = zip(args, parents, strict=True)
         shapes: Any = [None if parent is None else a.array.shape for a, parent in pairs]
         if any([shape not in (None, node.shape) for shape in shapes]):
@@ -253,7 +255,7 @@ def _payload_of(value: Any) -> Any:
 def _versions_of(value: Any) -> list[Version]:
     """The version counters of a saved value: of a tuple, those of its tensors."""
     owners = [x for x in (value if type(value) is tuple else (value,)) if type(x) is Tensor]
-    return [memory_version(x) for x in owners if not is_immutable(x.array)]
+    return [ensure_version(x) for x in owners if not is_immutable(x.array)]
 
 
 def give_node(node: OpNode, outs: tuple[Tensor, ...]) -> None:
@@ -284,8 +286,8 @@ parameters. (Reentrant: an observer of such a sum may start a pass of its own.)"
 def add_to_grad(
     tensor: Tensor, g: Any, create_graph: bool, stored: Gradients | None, owned: bool = False
 ) -> None:
-    """Add g to `.grad`. With `create_graph`, or tangents, the sum keeps its graph; otherwise it is
-    stored in memory that nothing else refers to."""
+    """Add g to `.grad`. With `create_graph`, or tangents, the sum is a new tensor with its graph;
+    otherwise a first gradient is copied, and a later one added to the memory of `.grad`."""
     with _storing:
         old = tensor.stored_grad
         if old is not None and old.array.shape != g.shape:
@@ -316,7 +318,7 @@ def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
     if backend.is_immutable(old.array):
         old.array = old.array + g
         return old
-    version = memory_version(old)
+    version = ensure_version(old)
     try:
         old.array += g
     except ValueError:  # the user assigned memory that is read-only, such as an expanded tensor

@@ -4,11 +4,21 @@ The result of a view operation shares memory and version counter with its operan
 the base (the tensor at which the chain of views begins) and the operations that lead from there.
 
 An in-place operation computes the new values out of place (so it is recorded like any other) and
-then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. A target that
-is not a view gets their node. If the target is a view, the base gets the node of `scatter_view`
-("the base, with this region replaced"). The node of the target is then derived from the base's, and
-so is that of every other view when it is next used (`View.refresh`). With recording off, the
-target, or its base, keeps its node. This is PyTorch's rule, in its functional form.
+then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. Which node
+changes, as in PyTorch:
+
+    target                     recording                            not recording
+    no view                    the target gets the values' node     none
+    view                       the base gets that of scatter_view   none
+    leaf; view made a leaf     refused ("leaf"; "own leaf")         none
+    view of a leaf             refused ("leaf's view")              none
+    view made under no_grad,   refused (View.restriction) if it     none
+    by split or a Function     or the values have a node
+
+`scatter_view` is "the base, with this region replaced". The node of the target is then derived from
+the base's at once, that of every other view when it is next used (`View.refresh`). Tangents are
+replaced with recording off, too. Saved values: `values()` of a node raises if one was overwritten,
+except that the node of the written values gets a copy (`_keep_old_values`), so `y.sin_()` works.
 """
 
 from __future__ import annotations
@@ -22,35 +32,27 @@ from ..errors import InPlaceError
 from . import observe, primitive
 from .graph import Node, OpNode, Version, state
 from .primitive import Params, Primitive
-from .tensor import (
-    Leaf,
-    Payload,
-    Tensor,
-    grad_node,
-    memory_version,
-    overwrite_payload,
-    record,
-    wrap,
-)
+from .tensor import Leaf, Payload, Tensor, current_node, ensure_version, record, wrap, write_payload
 
 
 @dataclass(eq=False, slots=True)
 class View:
     """What the handle of a view knows of its base.
 
-    base: the tensor whose memory it shares: not a view itself, or a view that was made a leaf; op:
-    the view operation that made it, with its parameters; parent_view: the view that this operation
-    was applied to, None if that was the base; derived_at: the version's count when the tensor's
-    node was last derived from the base's; why_not: why no gradient may flow through an in-place
-    change of this view, or None. It was made under no_grad ("no_grad"), with others by one
-    operation ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
+    base: the tensor whose memory it shares: not a view itself, or a view that was made a leaf.
+    op: the view operation that made it, with its parameters.
+    parent_view: the view that this operation was applied to, None if that was the base.
+    derived_at: the version's count when the tensor's node was last derived from the base's.
+    restriction: why no gradient may flow through an in-place change of this view, a key of
+    explain.IN_PLACE, or None: it was made under no_grad ("no_grad"), with others by one operation
+    ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
     """
 
     base: Tensor
     parent_view: View | None
     op: tuple[Primitive, Params]
     derived_at: int
-    why_not: str | None = None
+    restriction: str | None = None
 
     @property
     def steps(self) -> tuple[tuple[Primitive, Params], ...]:
@@ -67,18 +69,18 @@ class View:
         if tensor.version is None or self.derived_at == tensor.version.count:
             return
         if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
-            if grad_node(self.base) is not None:
+            if current_node(self.base) is not None:
                 raise explain.view_and_leaf(tensor)
             self.derived_at = tensor.version.count
             return  # the base is a constant, so the leaf is right for the present values
-        if self.why_not == "no_grad" and grad_node(self.base) is not None:
+        if self.restriction == "no_grad" and current_node(self.base) is not None:
             if not state.recording:
                 return  # its node is not needed now
             raise explain.ambiguous_view(tensor)
         count = tensor.version.count
         with observe.unobserved():
             current = self.base
-            before, state.recording = state.recording, True
+            before, state.recording = state.recording, True  # it must have a node when this ends
             try:
                 for prim, params in self.steps:
                     current = prim(current, **params)
@@ -89,18 +91,18 @@ class View:
         self.derived_at = count  # set last: after an interrupt the view is refreshed again
 
 
-def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
-    """If the result shares memory with its source, give it the source's version, and a View."""
-    if backend.is_immutable(source.array):  # compute again on an array, whose memory can be shared
-        memory_version(source)
-        out.array = prim.forward(backend.array_module([source.array]), source.array, **params)
-    if not backend.shares_memory(out.array, source.array):
+def mark_view(prim: Primitive, x: Tensor, params: Params, out: Tensor) -> None:
+    """If the result shares memory with the operand x, give it the version of x, and a View."""
+    if backend.is_immutable(x.array):  # compute again on an array, whose memory can be shared
+        ensure_version(x)
+        out.array = prim.forward(backend.array_module([x.array]), x.array, **params)
+    if not backend.shares_memory(out.array, x.array):
         return
-    version = out.version = memory_version(source)
-    parent = None if isinstance(source.node, Leaf) else source.view_of
-    base, inherited = (source, None) if parent is None else (parent.base, parent.why_not)
-    why_not = inherited if state.recording else "no_grad"
-    out.view_of = View(base, parent, (prim, params), version.count, why_not)
+    version = out.version = ensure_version(x)
+    parent = None if isinstance(x.node, Leaf) else x.view_of
+    base, inherited = (x, None) if parent is None else (parent.base, parent.restriction)
+    restriction = inherited if state.recording else "no_grad"
+    out.view_of = View(base, parent, (prim, params), version.count, restriction)
 
 
 def _move_retained(old: Node | None, new: Node | None) -> None:
@@ -116,16 +118,16 @@ def assign(
     """Write `value` into the memory of `target`, update the graph, and return `target`.
 
     operation: its name in error messages; uniform: whether all elements of `value` are one
-    constant number; checked: whether `check_target` has been called.
-    Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to
-    grow, RuntimeError if the dtype does not fit.
+    constant number, so that elements which share memory get equal values; checked: whether
+    `check_target` has been called. Raises InPlaceError where no right gradient could follow or the
+    dtype does not fit, ShapeError if the target would have to be larger.
     """
     if not checked:
         check_target(target, operation, value.node is not None, uniform)
     if isinstance(value.array, Payload):
         value.array.__minigrad_fits__(target.array, operation)
     if type(value.node) is OpNode:
-        _keep_old_values(value.node, memory_version(target))
+        _keep_old_values(value.node, ensure_version(target))
     if value.shape != target.shape:
         if not backend.broadcasts(value.shape, target.shape):
             raise explain.cannot_grow(operation, value, target)
@@ -134,8 +136,8 @@ def assign(
         if not backend.can_write(value.dtype, target.dtype):
             raise explain.cannot_hold(operation, value, target)
         value = primitive.registry["cast"](value, dtype=target.dtype)
-    whole = target.view_of is None or isinstance(grad_node(target), Leaf)
-    write: Any = _assign_to_tensor if whole else _assign_to_view
+    alone = target.view_of is None or isinstance(current_node(target), Leaf)
+    write: Any = _assign_to_tensor if alone else _assign_to_view
     if observe.observers:
         action = partial(write, target, value)
         observe.run_observed("assign", None, (target, value), {"operation": operation}, action)
@@ -145,8 +147,8 @@ def assign(
 
 
 def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
-    old = grad_node(target)
-    overwrite_payload(target, value.array)
+    old = current_node(target)
+    write_payload(target, value.array)
     if state.recording:  # then `old` is not a leaf: `check_target` has refused that
         _move_retained(old, value.node)
         target.node = value.node
@@ -169,7 +171,7 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     if value.tangents is not None or base.tangents is not None:
         dual = wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents)
         tangents = scatter(*dual, **params).tangents
-    overwrite_payload(target, value.array)  # nothing was changed if this raises
+    write_payload(target, value.array)  # nothing was changed if this raises
     if made.node is not None:
         _move_retained(base.node, made.node)
         base.node = made.node
@@ -178,26 +180,28 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
 
 
 def check_target(
-    target: Tensor, operation: str, differentiable: bool = False, uniform: bool = False
+    target: Tensor, operation: str, requires_grad: bool = False, uniform: bool = False
 ) -> None:
-    """Raise InPlaceError if `target` may not be modified in place now. differentiable: whether the
-    new values require grad; uniform: whether they are one constant number."""
+    """Raise InPlaceError if `target` may not be modified in place now. requires_grad: whether the
+    new values do; uniform: whether they are one constant number."""
     problem = explain.unwritable(target.array, uniform)
     if problem is None and state.recording:
-        node, view = grad_node(target), target.view_of
+        node, view = current_node(target), target.view_of
         if isinstance(node, Leaf):
             problem = explain.IN_PLACE["leaf" if view is None else "own leaf"]  # a view made a leaf
         elif view is not None and isinstance(view.base.node, Leaf):
             problem = explain.IN_PLACE["leaf's view"]
-        elif view is not None and (differentiable or node or view.base.node):
-            problem = explain.IN_PLACE.get(view.why_not)  # None if there is no reason against it
+        elif view is not None and (requires_grad or node or view.base.node):
+            problem = explain.IN_PLACE.get(
+                view.restriction
+            )  # None if there is no reason against it
     if problem is not None:
         raise InPlaceError(f"{operation}: {problem}")
 
 
 def _keep_old_values(node: OpNode, version: Version) -> None:
-    """Copy the saved values of `node`, which made the values to be written, as far as the write
-    overwrites them: the rule of `y.sin_()` needs the old y. (Tuples of results are skipped: no
+    """Copy those saved values of `node`, which made the values to be written, that lie in the
+    target's memory: the rule of `y.sin_()` needs the old y. (Tuples of results are skipped: no
     operation with several results works in place.)"""
     saved = list(node.saved or ())
     current = [k for k, v, number in node.versions if v is version and number == v.count]

@@ -22,7 +22,7 @@ def run_pass(graph_pass: Pass) -> None:
     """What `core.backward.run_pass` does. (Long: a call for each node is what it saves.)"""
     cotangents, needed, targets = graph_pass.cotangents, graph_pass.needed, graph_pass.targets
     owned: set[Node] = set()
-    general = graph_pass.differentiable
+    general = graph_pass.on_tensors
     sum_to = primitive.registry["sum_to"]
     node: Any
     for node in graph_pass.order:

@@ -33,7 +33,7 @@ from ..core.forward import push_tangents
 from ..core.graph import OpNode, next_sequence_number, state
 from ..core.observe import observers
 from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Plan, Primitive
-from ..core.tensor import Tensor, memory_version, record, wrap
+from ..core.tensor import Tensor, ensure_version, record, wrap
 from ..core.views import mark_view
 
 _NUMBERS = frozenset((float, int))
@@ -138,7 +138,7 @@ def call_unary(prim: Primitive) -> Callable[..., Any]:
             node.sequence_number, node.parents = next_sequence_number(), (parent,)
             node.primitive, node.params, node.plan = prim, params, plan
             node.shape, node.dtype = y.shape, y.dtype
-            node.unbroadcast = node.hooks = node.retained = node.tangents = None
+            node.unbroadcast = node.hooks = node.retained = node.saved_tangents = None
             if plan.sources:
                 _keep(node, plan.sources, (a, out), (x, y))
             else:
@@ -236,7 +236,7 @@ def call_binary(prim: Primitive, otherwise: Callable[..., Any] | None = None) ->
             node.primitive, node.params, node.plan = prim, params, plan
             shape = node.shape = z.shape
             node.dtype = z.dtype
-            node.unbroadcast = node.hooks = node.retained = node.tangents = None
+            node.unbroadcast = node.hooks = node.retained = node.saved_tangents = None
             if shape and elementwise and not (alike and first is second):
                 before = None if left is None or x.shape == shape else x.shape
                 after = None if right is None or y.shape == shape else y.shape
@@ -320,7 +320,7 @@ def call_nary(prim: Primitive) -> Callable[..., Any]:
                 node.primitive, node.params, node.plan = prim, params, plan
                 shape = node.shape = results[0].shape
                 node.dtype = results[0].dtype
-                node.unbroadcast = node.hooks = node.retained = node.tangents = None
+                node.unbroadcast = node.hooks = node.retained = node.saved_tangents = None
                 if elementwise and shape:
                     shapes = [None if p is None else x.shape for x, p in zip(arrays, parents)]  # noqa: B905
                     if any([s is not None and s != shape for s in shapes]):
@@ -358,7 +358,7 @@ def on_itself(
             node is not None and state.recording
         ):
             return otherwise(a, b)
-        version = a.version or memory_version(a)
+        version = a.version or ensure_version(a)
         try:
             kernel(x, y)
         except ValueError:  # shapes do not fit, or the memory may only be read: nothing was written
@@ -378,7 +378,7 @@ def _keep(
         value, owner = values[sources[0]], tensors[sources[0]]
         node.saved, node.versions = (value,), ()
         if type(value) is NumpyArray and type(owner) is Tensor:
-            version = owner.version or memory_version(owner)
+            version = owner.version or ensure_version(owner)
             node.versions = ((0, version, version.count),)
         return
     saved: list[Any] = []
@@ -387,7 +387,7 @@ def _keep(
         if source >= OUTPUT:
             value, owner = values[source], tensors[source]
             if type(value) is NumpyArray and type(owner) is Tensor:
-                version = owner.version or memory_version(owner)
+                version = owner.version or ensure_version(owner)
                 versions += ((len(saved), version, version.count),)
             saved.append(value)
         else:

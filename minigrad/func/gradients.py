@@ -16,7 +16,7 @@ from ..batching import per_example
 from ..core.backward import differentiate
 from ..core.forward import forward_level
 from ..core.graph import state, youngest_first
-from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
+from ..core.tensor import Leaf, Tensor, as_tensor, current_node, make_leaf, wrap
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
 from ..grad_mode import enable_grad
@@ -214,7 +214,7 @@ def dual(x: Tensor, tangent: Tensor, level: int) -> Tensor:
 
 def split(x: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
     """x without its tangent at `level`, and that tangent."""
-    grad_node(x)  # a view's tangents may have to be derived again
+    current_node(x)  # a view's tangents may have to be derived again
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
     return wrap(x.array, x.node, lower or None), (x.tangents or {}).get(level)
 
@@ -363,7 +363,7 @@ def pulled_or_none(
     """As `pulled`, with None where the outputs do not depend on an input."""
     roots, seeds = [], []
     for out, c in zip(outputs, cotangents, strict=True):
-        node = grad_node(out)
+        node = current_node(out)
         if node is not None:
             roots.append(node)
             seeds.append(c)
@@ -406,7 +406,7 @@ def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
     """The output without the history that leads only to our own fresh inputs; inside `no_grad`
     without any.
     """
-    node = grad_node(out)
+    node = current_node(out)
     own = {x.node for x in inputs}
     outer = (
         state.recording

@@ -10,8 +10,8 @@ from ..core.tensor import (
     Leaf,
     Tensor,
     as_tensor,
+    ensure_version,
     make_leaf,
-    memory_version,
     wrap,
 )
 from ..entry_points import made_of_data, new_tensor
@@ -77,7 +77,7 @@ def from_numpy(array: Any) -> Tensor:
             " other data."
         )
     out = wrap(backend.materialise(array))
-    memory_version(out)
+    ensure_version(out)
     return made_of_data(out)
 
 
@@ -90,7 +90,7 @@ def from_dlpack(source: TensorLike) -> Tensor:
     Source: the DLPack protocol of the array API standard.
     """
     out = wrap(backend.materialise(backend.from_dlpack(source)))
-    memory_version(out)
+    ensure_version(out)
     return made_of_data(out)
 
 

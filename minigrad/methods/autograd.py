@@ -10,7 +10,16 @@ from .. import backend
 from ..autograd.backward import run_backward
 from ..autograd.node_hooks import extras_with_hooks, register_tensor_hook
 from ..core.graph import Node, Pick
-from ..core.tensor import Leaf, Tensor, alias, as_tensor, grad_node, make_leaf, memory_version, wrap
+from ..core.tensor import (
+    Leaf,
+    Tensor,
+    alias,
+    as_tensor,
+    current_node,
+    ensure_version,
+    make_leaf,
+    wrap,
+)
 from ..entry_points import backward_method, grad
 from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
 from ..hook_handle import HookHandle
@@ -21,7 +30,7 @@ backward = method(backward_method(run_backward))
 
 def _get_requires_grad(self: Tensor) -> bool:
     """Whether gradients are computed for this tensor. Can be set on leaves."""
-    return grad_node(self) is not None
+    return current_node(self) is not None
 
 
 @method
@@ -33,7 +42,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     in place. In PyTorch such a view says that it requires grad, and no gradient goes through it
     either.
     """
-    node = grad_node(self)
+    node = current_node(self)
     if requires_grad:
         if node is None:
             make_leaf(self)
@@ -62,7 +71,7 @@ def is_leaf(self: Tensor) -> bool:
     """Whether the user made this tensor (or it needs no gradient): it was not computed from
     anything that requires grad.
     """
-    node = grad_node(self)
+    node = current_node(self)
     return node is None or isinstance(node, Leaf)
 
 
@@ -71,8 +80,8 @@ def grad_fn(self: Tensor) -> Node | None:
     """The graph node of the operation that made this tensor (one node for all of its results);
     None for leaves.
     """
-    node = grad_node(self)
-    return None if isinstance(node, Leaf) else node.source if isinstance(node, Pick) else node
+    node = current_node(self)
+    return None if isinstance(node, Leaf) else node.operation if isinstance(node, Pick) else node
 
 
 attach(
@@ -105,7 +114,7 @@ def _get_stores_grad(self: Tensor) -> bool:
     """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it
     implies requires_grad.
     """
-    node = grad_node(self)
+    node = current_node(self)
     return (
         node.stores_grad
         if isinstance(node, Leaf)
@@ -114,7 +123,7 @@ def _get_stores_grad(self: Tensor) -> bool:
 
 
 def _set_stores_grad(self: Tensor, value: bool) -> None:
-    node = grad_node(self)
+    node = current_node(self)
     if node is None:
         if not value:
             return
@@ -136,7 +145,7 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error
     where no gradient is computed.
     """
-    node = grad_node(self)
+    node = current_node(self)
     if node is None:
         raise NoGradientError(
             "retain_grad: this tensor does not require grad, so it will have no gradient. Set"
@@ -149,7 +158,7 @@ def retain_grad(self: Tensor) -> None:
 attach(
     "retains_grad",
     property(
-        lambda self: (n := grad_node(self)) is not None and n.retained is not None,
+        lambda self: (n := current_node(self)) is not None and n.retained is not None,
         doc="Whether `retain_grad` was called on this non-leaf tensor.",
     ),
 )
@@ -163,7 +172,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     If the tensor is changed in place afterwards, the hook stays with the values from before, and
     sees the gradient with respect to them. That holds for views too, whose hooks PyTorch drops.
     """
-    node = grad_node(self)
+    node = current_node(self)
     if node is None:
         raise NoGradientError(
             "register_hook: this tensor does not require grad, so no gradient will ever reach the"
@@ -175,7 +184,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
 @method
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     """Call `hook(tensor)` after a backward pass has added to this leaf's `.grad`."""
-    node = grad_node(self)
+    node = current_node(self)
     if not isinstance(node, Leaf):
         raise AutogradError(
             "register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate"
@@ -207,7 +216,7 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def _unversioned(self: Tensor) -> Tensor:
-    memory_version(self)
+    ensure_version(self)
     return wrap(self.array)
 
 
@@ -217,7 +226,7 @@ def _set_data(self: Tensor, value: Any) -> None:
     value = as_tensor(value)
     if backend.is_differentiable(self.dtype) != backend.is_differentiable(value.dtype):
         raise DTypeError(f".data of a {self.dtype} tensor cannot become {value.dtype}.")
-    memory_version(value)  # a bare number gets memory, which the two then share
+    ensure_version(value)  # a bare number gets memory, which the two then share
     self.array = value.array
     if self.version is not None:
         self.version.count += 1

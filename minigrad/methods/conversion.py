@@ -8,16 +8,16 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .. import backend, functions
+from .. import backend, functions, observers
 from ..core import observe
 from ..core.graph import state
 from ..core.tensor import (
     Leaf,
     Tensor,
     alias,
-    grad_node,
+    current_node,
+    ensure_version,
     make_leaf,
-    memory_version,
     wrap,
 )
 from ..entry_points import as_number, item, made_of_data
@@ -35,7 +35,7 @@ for _kind in (float, int, complex):
 @method
 def __bool__(self: Tensor) -> bool:
     if observe.observers:
-        observe.notify("decided", self)
+        observers.notify("decided", self)
     return bool(_truth(self))
 
 
@@ -70,7 +70,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     grad; `force` detaches and copies from a device.
     """
     if not force:
-        if state.recording and grad_node(self) is not None:
+        if state.recording and current_node(self) is not None:
             raise AutogradError(
                 "this tensor requires grad, and a NumPy array cannot record operations. Use"
                 " x.detach().numpy()."
@@ -80,7 +80,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it"
                 " to the host."
             )
-    memory_version(self)
+    ensure_version(self)
     return backend.to_numpy(self.array)
 
 
@@ -98,19 +98,19 @@ def __dlpack__(self: Tensor, **options: Any) -> Any:
     options: of the protocol (stream, max_version, dl_device, copy). Raises AutogradError for
     tensors that require grad.
     """
-    if grad_node(self) is not None:
+    if current_node(self) is not None:
         raise AutogradError(
             "this tensor requires grad, and another library cannot record its operations. Hand over"
             " x.detach()."
         )
-    memory_version(self)
+    ensure_version(self)
     return self.array.__dlpack__(**options)
 
 
 @method
 def __dlpack_device__(self: Tensor) -> Any:
     """DLPack's kind of memory (1 the CPU, 2 CUDA) and the number of the device."""
-    memory_version(self)
+    ensure_version(self)
     return self.array.__dlpack_device__()
 
 
@@ -131,7 +131,7 @@ def __repr__(self: Tensor) -> str:
     if device != "cpu":
         parts.append(f"device='{device}'")
     try:
-        node = grad_node(self)
+        node = current_node(self)
     except InPlaceError:  # printing must not fail; using the tensor will, and says why
         node = None
         parts.append("grad_fn=<Invalid>")
@@ -149,7 +149,7 @@ def __repr__(self: Tensor) -> str:
 
 @method
 def __copy__(self: Tensor) -> Tensor:
-    return alias(self) if grad_node(self) is None else _leaf_copy(self, alias(self))
+    return alias(self) if current_node(self) is None else _leaf_copy(self, alias(self))
 
 
 @method
@@ -168,7 +168,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
-    node = grad_node(self)
+    node = current_node(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError(
             "only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or"
@@ -184,7 +184,7 @@ def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
 
 @method
 def __reduce__(self: Tensor) -> Any:
-    node = grad_node(self)
+    node = current_node(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
     storage = storage_of(backend.materialise(backend.to_numpy(self.array)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import backend, functions
 from ..core.graph import OpNode
-from ..core.tensor import Tensor, grad_node, overwrite_payload, wrap
+from ..core.tensor import Tensor, current_node, wrap, write_payload
 from ..core.views import assign, check_target
 from ..errors import InPlaceError, ShapeError
 from ..functions import not_below, plain_index
@@ -63,7 +63,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             region = self
         _write(region, value, "x[index] = value")
         return
-    check_target(self, "x[index] = value", differentiable=value.node is not None)
+    check_target(self, "x[index] = value", requires_grad=value.node is not None)
     numbers, rest = ix.numbers_first(plain)
     if numbers is not None:
         functions.getitem(self, numbers)[rest] = value
@@ -270,11 +270,11 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
 
 
 def _outside(self: Tensor, values: Tensor) -> Tensor:
-    if isinstance(grad_node(self), OpNode):
+    if isinstance(current_node(self), OpNode):
         raise InPlaceError(
             "this tensor is the result of an operation; fill a tensor of its own instead."
         )
-    overwrite_payload(self, backend.to_device_of(values.array, self.array))
+    write_payload(self, backend.to_device_of(values.array, self.array))
     return self
 
 

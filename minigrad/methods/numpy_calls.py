@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..core.tensor import Tensor, grad_node
+from ..core.tensor import Tensor, current_node
 from ..errors import AutogradError
 from ..names import attach
 
@@ -110,7 +110,7 @@ def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: 
 def _with_values(value: Any, tracked: list[Tensor]) -> Any:
     """`value` with arrays in place of tensors; those with history are listed."""
     if isinstance(value, Tensor):
-        if grad_node(value) is not None:
+        if current_node(value) is not None:
             tracked.append(value)
         return value.numpy(force=True)
     if isinstance(value, tuple | list):

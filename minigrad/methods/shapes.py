@@ -10,7 +10,7 @@ from typing import Any
 from .. import backend, functions
 from ..batching import Batched
 from ..core import observe
-from ..core.tensor import Tensor, alias, memory_version
+from ..core.tensor import Tensor, alias, ensure_version
 from ..errors import BatchingError, DTypeError, InPlaceError, ProgramError, ShapeError
 from ..names import attach, attribute, method
 from ..ops.shape import permute
@@ -269,7 +269,7 @@ def _is_view(self: Tensor) -> bool:
 @method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, to tell whether two tensors share memory."""
-    memory_version(self)
+    ensure_version(self)
     array = self.array
     return int(array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data)
 

@@ -31,7 +31,7 @@ from typing import Any
 
 from .. import backend
 from ..core.graph import OpNode, youngest_first
-from ..core.tensor import Leaf, Tensor, grad_node, wrap
+from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import NoGradientError, NonScalarError
 from ..func.gradients import fitting, fresh, outputs_of, pulled_or_none, released
 from ..func.tree import matching
@@ -155,9 +155,11 @@ class Recording:
         outside = any(
             isinstance(n, Leaf) and n not in own for n in youngest_first(self._roots())[1]
         )
-        live = is_grad_enabled() and (outside or any(grad_node(c) is not None for c in cotangents))
+        live = is_grad_enabled() and (
+            outside or any(current_node(c) is not None for c in cotangents)
+        )
         for v in variables:
-            grad_node(v)  # a parameter's view updates its place if its base has changed
+            current_node(v)  # a parameter's view updates its place if its base has changed
         with _apart(self.places):
             found = pulled_or_none(
                 self.flat, cotangents, [*variables, *self.places], create_graph=live
@@ -169,7 +171,7 @@ class Recording:
         return full[: len(variables)], full[len(variables) :]
 
     def _roots(self) -> list[Any]:
-        return [node for out in self.flat if (node := grad_node(out)) is not None]
+        return [node for out in self.flat if (node := current_node(out)) is not None]
 
 
 @contextmanager
@@ -230,7 +232,7 @@ def checked_variables(variables: Sequence[Any], caller: str) -> list[Tensor]:
     for i, v in enumerate(variables):
         if not isinstance(v, Tensor):
             raise TypeError(f"{caller}: parameter {i} is {type(v).__name__}, not a Tensor.")
-        if grad_node(v) is None:
+        if current_node(v) is None:
             raise NoGradientError(
                 f"{caller}: parameter {i} (shape {v.shape}) does not require grad. Create it with"
                 " requires_grad=True."

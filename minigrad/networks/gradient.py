@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.tensor import Tensor, grad_node
+from ..core.tensor import Tensor, current_node
 from ..func.gradients import require_differentiable
 from .fprop import Recording, checked_variables
 
@@ -134,7 +134,7 @@ class GradOperation:
         if (
             self.get_by_list and not self.get_all
         ):  # those with a history of their own, which is not to be counted as the function's
-            return [i for i in tensors if grad_node(inputs[i]) is not None]
+            return [i for i in tensors if current_node(inputs[i]) is not None]
         if self.get_all:
             wanted = tensors
         elif not inputs or not isinstance(inputs[0], Tensor):

@@ -26,7 +26,7 @@ from typing import Any
 
 from .. import backend
 from ..core.backward import differentiate
-from ..core.tensor import Tensor, grad_node, wrap
+from ..core.tensor import Tensor, current_node, wrap
 from ..errors import NonScalarError
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
@@ -279,7 +279,7 @@ class _Watched:
         pairs = [
             (node, seed)
             for out, seed in zip(outputs, seeds, strict=True)
-            if (node := grad_node(out)) is not None
+            if (node := current_node(out)) is not None
         ]
         wanted = [x.node for x in targets if x.node is not None]
         with enable_grad(), self.recorder.at_work():

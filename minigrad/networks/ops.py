@@ -24,7 +24,7 @@ from typing import Any
 
 from .. import functions
 from ..autograd.function.bprop import run_with_rule
-from ..core.tensor import Tensor, grad_node
+from ..core.tensor import Tensor, current_node
 from ..errors import NotDifferentiableError
 from ..grad_mode import is_grad_enabled
 from .gradient import GradOperation
@@ -61,7 +61,7 @@ class Primitive:
             return run_with_rule(type(self).__name__, self.compute, getter(self), inputs)
         if self._function is None and is_grad_enabled():
             for i, x in enumerate(inputs):
-                if isinstance(x, Tensor) and grad_node(x) is not None:
+                if isinstance(x, Tensor) and current_node(x) is not None:
                     raise NotDifferentiableError(
                         f"{type(self).__name__} has no derivative rule, but input {i} requires"
                         f" grad. Register one: @bprop_getters.register({type(self).__name__})."

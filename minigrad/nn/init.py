@@ -14,12 +14,12 @@ import sys
 from typing import Any
 
 from .. import functions
-from ..core.tensor import Tensor, overwrite_payload
+from ..core.tensor import Tensor, write_payload
 from ..errors import ShapeError, with_hints
 
 
 def _filled(tensor: Tensor, values: Any) -> Tensor:
-    overwrite_payload(tensor, values.array if isinstance(values, Tensor) else values)
+    write_payload(tensor, values.array if isinstance(values, Tensor) else values)
     return tensor
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
-from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, overwrite_payload
+from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, write_payload
 from ..hook_handle import HookHandle
 from ..roles import role_of, set_role
 
@@ -207,7 +207,7 @@ class _Loading:
                 kind = owner._kinds[name]
                 owner._register(name, kind, _in_its_place(tensor, value, kind))
             else:
-                overwrite_payload(tensor, value.array)
+                write_payload(tensor, value.array)
         for owner, state in self.extra:
             owner.set_extra_state(state)
 
@@ -259,7 +259,7 @@ def load(module: Module, state: Any, strict: bool, assign: bool) -> Incompatible
         for owner, name, tensor, array in before:
             if assign:
                 owner._register(name, owner._kinds[name], tensor)
-            overwrite_payload(tensor, array)
+            write_payload(tensor, array)
         raise
     return walk.keys
 

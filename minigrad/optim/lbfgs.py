@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..backend import Array, ignore_float_errors, zeros
-from ..core.tensor import Leaf, Tensor, memory_version
+from ..core.tensor import Leaf, Tensor, ensure_version
 from ..grad_mode import enable_grad
 from .optimizer import Optimizer, checked
 from .rules import RANGES
@@ -308,7 +308,7 @@ def _sum_of_sizes(a: Vector) -> float:
 
 def _place(params: list[Tensor], values: Vector) -> None:
     for p, value in zip(params, values, strict=True):
-        version = memory_version(p)
+        version = ensure_version(p)
         p.array[...] = value
         version.count += 1
         if isinstance(p.node, Leaf):

@@ -25,7 +25,7 @@ from ..backend import (
     to_device_of,
     zeros,
 )
-from ..core.tensor import Leaf, Payload, Tensor, memory_version
+from ..core.tensor import Leaf, Tensor, ensure_version
 from ..grad_mode import enable_grad
 from ..ops.elementwise import view_as_real
 
@@ -33,8 +33,11 @@ Group = dict[str, Any]
 
 
 def _records(array: Array) -> bool:
-    """Whether a parameter's payload writes down what an optimiser does with it."""
-    return isinstance(array, Payload) and array.__minigrad_update__ is not None
+    """Whether a parameter's payload records updates. It then has two more members than those of
+    `core.tensor.Payload`: `__minigrad_update__(optimizer, param, group)` returns a context, which
+    gives the settings of the step and in which `param` is updated, and `__minigrad_read__(what)` is
+    called when Python reads what may differ in another run, such as "the settings of SGD"."""
+    return hasattr(array, "__minigrad_update__")
 
 
 class Optimizer:
@@ -178,7 +181,7 @@ class Optimizer:
         state = self.state.setdefault(id(param), {})
         if group.get("maximize"):
             grad = -grad
-        version = memory_version(param)
+        version = ensure_version(param)
         if _records(param.array):  # the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
                 self._run_rule(self._parts(param.array), self._parts(grad), state, settings)
@@ -280,7 +283,7 @@ class Optimizer:
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
         for p in (p for group in groups for p in group["params"]):
-            if isinstance(p.array, Payload):
+            if _records(p.array):
                 p.array.__minigrad_read__(f"the settings of {type(self).__name__}")
                 break
         lines = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import autograd, backend
 from ..core.graph import state
-from ..core.tensor import Leaf, Tensor, grad_node
+from ..core.tensor import Leaf, Tensor, current_node
 from .guards import PLAIN, has_hooks
 
 
@@ -61,7 +61,7 @@ class Arguments:
 
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
-            array, node = value.array, value.node if value.view_of is None else grad_node(value)
+            array, node = value.array, value.node if value.view_of is None else current_node(value)
             if (
                 value.tangents is None and value.stored_grad is None
                 if node is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..backend import Array
-from ..core.tensor import Tensor, memory_version, overwrite_payload
+from ..core.tensor import Tensor, ensure_version, write_payload
 from ..errors import ProgramError
 from .guards import MISSING, Guard
 
@@ -57,11 +57,11 @@ class TensorBinding:
 
     def write(self, values: Array) -> None:
         """Overwrite the tensor's memory and count it."""
-        overwrite_payload(self.tensor, values)
+        write_payload(self.tensor, values)
 
     def written(self) -> None:
         """Count that a CUDA graph has overwritten it."""
-        memory_version(self.tensor).count += 1
+        ensure_version(self.tensor).count += 1
 
 
 class GradientBinding:
@@ -90,12 +90,12 @@ class GradientBinding:
     def write(self, values: Any) -> None:
         """Overwrite the gradient's memory, as a backward pass that adds to it does."""
         assert self.leaf.stored_grad is not None
-        overwrite_payload(self.leaf.stored_grad, values)
+        write_payload(self.leaf.stored_grad, values)
 
     def written(self) -> None:
         """Count that it was overwritten from outside."""
         assert self.leaf.stored_grad is not None
-        memory_version(self.leaf.stored_grad).count += 1
+        ensure_version(self.leaf.stored_grad).count += 1
 
 
 class StateBinding:

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import copy_with_strides_of, is_immutable
-from ..core.tensor import Tensor, memory_version, wrap
+from ..core.tensor import Tensor, ensure_version, wrap
 from .bindings import TensorBinding
 from .ready_code import ObjectNames
 
@@ -49,7 +49,7 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     """The functions for a program whose values are plain arrays. owned: values of gradients whose
     memory is new in each run."""
     program, named = runner.program, ObjectNames()
-    named.space.update(wrap=wrap, fresh=fresh, memory_version=memory_version)
+    named.space.update(wrap=wrap, fresh=fresh, ensure_version=ensure_version)
     copied = zip(program.outputs, runner.copied, strict=True)
     results = [f"wrap({_copied(n) if copy else f'v[{n}]'})" for n, copy in copied]
     made: dict[str, str] = {}
@@ -61,7 +61,7 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
             writes.append(f"{named(place)}.write(w{k})")
             continue
         given = f"tensors[{program.inputs.index(number)}]" if place is None else named(place.tensor)
-        before += [f"t{k} = {given}", f"c{k} = t{k}.version or memory_version(t{k})"]
+        before += [f"t{k} = {given}", f"c{k} = t{k}.version or ensure_version(t{k})"]
         writes += [f"t{k}.array[...] = w{k}", f"c{k}.count += 1"]
     for k, (number, source) in enumerate(program.gradients.items()):
         gradient = "None"

@@ -46,7 +46,7 @@ class Pattern:
                     f"the graph of its result holds {node.name()}, which a replay cannot make"
                     " again: detach() the result"
                 )
-            if node.hooks or node.retained is not None or (node.tangents is not None):
+            if node.hooks or node.retained is not None or (node.saved_tangents is not None):
                 raise ProgramError(
                     "a hook (or retain_grad) waits inside the graph of its result, at"
                     f" {node.name()}"
@@ -116,7 +116,7 @@ class Pattern:
             node: Any = kind.__new__(kind)
             node.sequence_number = next_sequence_number()
             node.parents = tuple(None if p is None else made[p] for p in content[0])
-            node.hooks = node.retained = node.tangents = None
+            node.hooks = node.retained = node.saved_tangents = None
             if kind is Pick:
                 _, node.index, node.shape, node.dtype = content
             else:

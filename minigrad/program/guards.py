@@ -161,7 +161,7 @@ class TensorGuard:
         t, node = named(self.tensor), named(self.node)
         tests = [f"{t}.node is {node}"]
         if self.node is not None:
-            tests.append(f"not ({node}.hooks or {node}.has_post_hooks)")
+            tests.append(f"not ({node}.hooks or {node}.calls_post_hooks)")
         if gradients:
             tests.append(f"{t}.stored_grad is {'not ' if self.has_grad else ''}None")
         if not self.checked_elsewhere:
@@ -192,7 +192,7 @@ def array_text(named: Namer, array: str, shape: Any, dtype: Any, strides: Any) -
 
 def has_hooks(node: Any) -> bool:
     """Whether a hook waits for this leaf's gradient."""
-    return node is not None and bool(node.hooks or node.has_post_hooks)
+    return node is not None and bool(node.hooks or node.calls_post_hooks)
 
 
 def _equal(old: Any, new: Any) -> bool:

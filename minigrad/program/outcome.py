@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.graph import Version, state
-from ..core.tensor import Leaf, Tensor, alias, memory_version
+from ..core.tensor import Leaf, Tensor, alias, ensure_version
 from ..errors import ProgramError
 from .graph_pattern import Memory
 from .graph_programs import cut
@@ -203,11 +203,11 @@ class Outcome:
             tensor = (
                 inputs[what] if kind == "input" else what if kind == "tensor" else what.stored_grad
             )
-            memory_version(tensor).count += count
+            ensure_version(tensor).count += count
         for i, count in self.versions:
-            memory_version(results[i]).count = count
+            ensure_version(results[i]).count = count
         for at, count in self.gradient_versions:
-            memory_version(leaf_at(at, inputs).stored_grad).count = count
+            ensure_version(leaf_at(at, inputs).stored_grad).count = count
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]
@@ -280,7 +280,7 @@ class Derivation:
                 made.version = Version(self.count)
             return made
         if tensor.view_of is not None:
-            tensor.view_of.why_not = self.problem
+            tensor.view_of.restriction = self.problem
         return tensor
 
 
@@ -314,4 +314,4 @@ def _derivation(base: Tensor, tensor: Tensor) -> Derivation:
     direct = view.base is source
     if not direct and (view.base.view_of is not None or base.view_of is not None):
         raise ProgramError("its result is a view of a detached view: return a .clone()")
-    return Derivation(not direct, steps, False, view.why_not != "no_grad", view.why_not)
+    return Derivation(not direct, steps, False, view.restriction != "no_grad", view.restriction)

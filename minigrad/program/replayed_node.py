@@ -9,7 +9,7 @@ from ..autograd.function.node import FunctionDeclaration
 from ..core.backward import differentiate
 from ..core.graph import Node, OpNode, Version, state
 from ..core.primitive import registry
-from ..core.tensor import Tensor, make_pick, memory_version, wrap
+from ..core.tensor import Tensor, ensure_version, make_pick, wrap
 from .result_graphs import ResultGraph
 from .run import interpret
 
@@ -53,7 +53,7 @@ class ReplayedNode(Node):
         if self.freed == pattern.keepers and not pattern.reads:
             self.values = None
 
-    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
         """(parent, contribution) for each parent in `needed`. Raises what an eager graph raises:
         GraphFreedError, InPlaceError."""
         graph = self.graph
@@ -64,11 +64,11 @@ class ReplayedNode(Node):
         if (
             values is None
             or self.freed is not None
-            or differentiable
+            or on_tensors
             or any([s is None for s in slots])
             or any([version.count != number for version, number in self.counters])
         ):
-            return self._eagerly(slots, needed, differentiable)
+            return self._eagerly(slots, needed, on_tensors)
         parents: Any = self.parents
         leaves = [k for k, parent in enumerate(parents) if parent in needed]
         self.latest = None if len(leaves) == len(parents) else (range(len(slots)), leaves, None)
@@ -78,7 +78,7 @@ class ReplayedNode(Node):
         return [(parent, t.array) for i, t in parts if (parent := parents[i]) in needed]
 
     def _eagerly(
-        self, slots: Sequence[Any], needed: Any, differentiable: bool
+        self, slots: Sequence[Any], needed: Any, on_tensors: bool
     ) -> list[tuple[Node, Any]]:
         """The contributions by the engine, on the graph that an eager run would have made."""
         graph, values, freed = self.graph, {}, self.freed or set()
@@ -104,7 +104,7 @@ class ReplayedNode(Node):
             retain_graph=True,
         )
         reached = [(self.parents[k], found[ends[k]]) for k in leaves if ends[k] in found]
-        return [(p, t if differentiable else t.array) for p, t in reached if p is not None]
+        return [(p, t if on_tensors else t.array) for p, t in reached if p is not None]
 
 
 def _passing(parent: Node) -> OpNode:
@@ -152,7 +152,7 @@ def attach(
                     else what
                 )
             )
-            version = tensor.version or memory_version(tensor)
+            version = tensor.version or ensure_version(tensor)
             counters.append((version, version.count))
         node.values, node.counters = values, counters
     if len(graph.results) == 1:

@@ -25,7 +25,7 @@ from ..backend import (
     device_of,
 )
 from ..core.apply import compute
-from ..core.tensor import Tensor, overwrite_payload, wrap
+from ..core.tensor import Tensor, wrap, write_payload
 from ..errors import ProgramError
 from .bindings import TensorBinding
 from .effects_code import Effects, effects_code, fresh
@@ -343,7 +343,7 @@ class Replayer:
         while new:
             place, array = new[-1]
             if type(place) is Tensor:
-                overwrite_payload(place, array)
+                write_payload(place, array)
             else:
                 self._write(place, array)
             new.pop()
@@ -361,7 +361,7 @@ class Replayer:
     def _write(self, place: Any, array: Any) -> None:
         """Put an update where it belongs."""
         if type(place) is TensorBinding:
-            overwrite_payload(place.tensor, array)
+            write_payload(place.tensor, array)
         else:
             place.write(array)
 

@@ -230,7 +230,13 @@ class Snapshot:
                 view = tensor.view_of
                 tensor.array, tensor.view_of = (
                     array,
-                    View(view.base, view.parent_view, view.op, slots.derived_at or 0, view.why_not),
+                    View(
+                        view.base,
+                        view.parent_view,
+                        view.op,
+                        slots.derived_at or 0,
+                        view.restriction,
+                    ),
                 )
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.version = tensor.array, tensor.version

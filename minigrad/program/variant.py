@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import Tensor, memory_version
+from ..core.tensor import Tensor, ensure_version
 from ..errors import DeviceError, ProgramError
 from .arguments import Arguments
 from .bindings import GradientBinding, TensorBinding
@@ -378,7 +378,7 @@ def _extra_counts(
         else:
             tensor = inputs[program.inputs.index(number)]
         if tensor is not None:
-            written[id(memory_version(tensor))] = tensor
+            written[id(ensure_version(tensor))] = tensor
     for place in program.captured.values():
         if isinstance(place.owner, Tensor) and place.owner.stored_grad is not None:
             where[id(place.owner.stored_grad)] = "gradient", place.owner

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import autograd, backend, functions
-from ..core.tensor import Leaf, Tensor, overwrite_payload, wrap
+from ..core.tensor import Leaf, Tensor, wrap, write_payload
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer, parameter_of
 from ..serialization import CheckpointError
@@ -249,7 +249,7 @@ def _array(tensor: Tensor) -> Any:
 
 
 def _put_tensor(tensor: Tensor, state: State) -> None:
-    overwrite_payload(tensor, backend.to_device_of(state["value"], tensor.array))
+    write_payload(tensor, backend.to_device_of(state["value"], tensor.array))
     if isinstance(tensor.node, Leaf):
         tensor.node.array = tensor.array
     tensor.stored_grad = (

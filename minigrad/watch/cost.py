@@ -34,7 +34,7 @@ from ..core.forward import forward_level
 from ..core.graph import Node
 from ..core.observe import Event
 from ..core.primitive import Primitive
-from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
+from ..core.tensor import Leaf, Tensor, current_node, make_leaf, wrap
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
@@ -268,7 +268,7 @@ def _pull(outputs: list[Tensor], seeds: list[Tensor], points: list[Tensor]) -> d
     pairs = [
         (node, seed)
         for out, seed in zip(outputs, seeds, strict=True)
-        if (node := grad_node(out)) is not None
+        if (node := current_node(out)) is not None
     ]
     targets = [x.node for x in points if x.node is not None]
     return differentiate(

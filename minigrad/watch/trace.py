@@ -17,7 +17,7 @@ from .. import backend
 from ..core.backward import differentiate
 from ..core.forward import forward_level
 from ..core.graph import Node, OpNode, youngest_first
-from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
+from ..core.tensor import Leaf, Tensor, as_tensor, current_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError, TraceTooLargeError
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
@@ -150,7 +150,7 @@ def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) ->
             "trace: the function returned a complex number; a gradient is defined for real results"
             " only. Return .real or .abs()."
         )
-    node = grad_node(out)
+    node = current_node(out)
     seed = (
         wrap(backend.ones(out.shape, out.dtype, out.array))
         if cotangent is None
@@ -164,7 +164,7 @@ def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) ->
         if recorder.knows(n) and isinstance(n, OpNode):
             # an ordinary pass on arrays: the same numbers as forward over reverse would give,
             # sooner
-            n.tangents = None
+            n.saved_tangents = None
     ends: list[Node] = [n for n in reached if isinstance(n, Leaf)]
     with no_grad():
         recorder.reverse(

@@ -28,7 +28,7 @@ from .. import backend
 from ..core import observe, primitive
 from ..core.graph import Node, Pick, next_sequence_number, state
 from ..core.observe import Event, unobserved
-from ..core.tensor import Leaf, Tensor, grad_node, wrap
+from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import AutogradError
 from ..observers import calls, observing
 from ..ops.terms import as_data
@@ -126,10 +126,10 @@ class TraceRecorder(TraceWriter):
         if name is not None:
             return name
         if value.view_of is not None and (
-            self.found(value.view_of.base) or grad_node(value) is not None
+            self.found(value.view_of.base) or current_node(value) is not None
         ):
             return self._reread(value)
-        place = grad_node(value)
+        place = current_node(value)
         if not isinstance(place, Leaf) and (
             (place is not None and place.sequence_number > self._birth)
             or self._level in (value.tangents or {})
@@ -185,7 +185,7 @@ class TraceRecorder(TraceWriter):
         """
         assert view.view_of is not None
         steps = view.view_of.steps
-        places: list[Any] = [grad_node(view)]
+        places: list[Any] = [current_node(view)]
         for _ in steps[1:]:
             places.insert(0, places[0].parents[0] if places[0] is not None else None)
         current = view.view_of.base
@@ -343,7 +343,7 @@ class TraceRecorder(TraceWriter):
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
             self._note_variable()
-            if target.view_of is None or isinstance(grad_node(target), Leaf):
+            if target.view_of is None or isinstance(current_node(target), Leaf):
                 self.name_of(value)
             else:  # what it means for the base: the same with a region replaced
                 base, params = target.view_of.base, {"steps": target.view_of.steps}

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..core.graph import Node
-from ..core.tensor import Tensor, grad_node
+from ..core.tensor import Tensor, current_node
 from ..errors import TraceTooLargeError
 from ..observers import calls
 from ..trace.schema import SCHEMA, Trace
@@ -182,7 +182,7 @@ class TraceWriter:
         return node in self.by_node or node in self.results_of
 
     def found(self, tensor: Tensor) -> str | None:
-        place = grad_node(tensor)
+        place = current_node(tensor)
         if place is not None:
             return self.by_node.get(place)
         for key in (id(tensor), id(tensor.array)):

@@ -397,11 +397,11 @@ def test_a_node_keeps_tangents_of_the_values_that_it_saves_and_a_pass_frees_them
         total = squared.sum()
         scaled = squared * 3
         saves_input, saves_shape = squared.node, total.node
-        assert [next(iter(t.values())).tolist() for t in saves_input.tangents] == [[1.0, 0.0]]
-        assert saves_shape.tangents is None, "the rule of sum reads a shape alone"
-        assert scaled.node.tangents is None, "the rule of this product reads the number alone"
+        assert [next(iter(t.values())).tolist() for t in saves_input.saved_tangents] == [[1.0, 0.0]]
+        assert saves_shape.saved_tangents is None, "the rule of sum reads a shape alone"
+        assert scaled.node.saved_tangents is None, "the rule of this product reads the number alone"
         total.backward()
-        assert saves_input.tangents is None
+        assert saves_input.saved_tangents is None
     assert fwad.unpack_dual(x.grad).primal.tolist() == pytest.approx(np.cos([1.0, 2.0]), abs=1e-6)
 
 
@@ -415,3 +415,46 @@ def test_tangents_of_several_results_have_the_shape_and_dtype_of_their_values():
         assert first.dtype == x.dtype
     finally:
         del registry["new"]
+
+
+def _hook_times(lib, t):
+    """dx of sum(2x), whose hook multiplies the cotangent by t."""
+    x = lib.ones(3, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g * t)
+    return lib.autograd.grad(y.sum(), x)[0]
+
+
+def _node_hook_times(lib, t):
+    x = lib.ones(3, requires_grad=True)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * t,))
+    return lib.autograd.grad(y.sum(), x)[0]
+
+
+def _function_times(lib, t):
+    class Scaled(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * t * 2  # t is no argument and not saved
+
+    x = lib.ones(3, requires_grad=True)
+    return lib.autograd.grad(Scaled.apply(x).sum(), x)[0]
+
+
+@pytest.mark.parametrize("gradient", [_hook_times, _node_hook_times, _function_times])
+def test_a_tangent_that_a_users_function_brings_into_a_backward_pass_is_kept(gradient):
+    value, tangent = mg.func.jvp(lambda t: gradient(mg, t), (mg.tensor(3.0),), (mg.tensor(1.0),))
+    assert value.tolist() == [6.0] * 3
+    assert tangent.tolist() == [2.0] * 3
+    torch = pytest.importorskip("torch")
+    duals = torch.autograd.forward_ad
+    with duals.dual_level():
+        dual = duals.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        expected = duals.unpack_dual(gradient(torch, dual))
+    assert expected.primal.tolist() == value.tolist()
+    assert expected.tangent.tolist() == tangent.tolist()

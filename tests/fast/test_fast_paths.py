@@ -88,7 +88,9 @@ def assert_same_graph(short, long):
         b.unbroadcast,
     )
     assert (
-        (a.hooks, a.retained, a.tangents) == (b.hooks, b.retained, b.tangents) == (None, None, None)
+        (a.hooks, a.retained, a.saved_tangents)
+        == (b.hooks, b.retained, b.saved_tangents)
+        == (None, None, None)
     )
     assert [type(p) for p in a.parents] == [type(p) for p in b.parents]
     assert [(where, version.count, number) for where, version, number in a.versions] == [

@@ -188,7 +188,7 @@ def a_number_of_a_state_that_the_rule_reads(compile_: Any) -> Any:
 # ----------------------------------------------------------------------------- what a replay leaves
 
 
-COUNT = "memory_version(leaf.stored_grad).count = count"
+COUNT = "ensure_version(leaf.stored_grad).count = count"
 
 
 @program((outcome.Outcome, "finish", COUNT, "pass"))
@@ -298,7 +298,7 @@ def an_interrupt_while_the_second_run_has_gradients_off(compile_: Any) -> Any:
     return call
 
 
-HOOKS = "node.hooks or node.retained is not None or (node.tangents is not None)"
+HOOKS = "node.hooks or node.retained is not None or (node.saved_tangents is not None)"
 
 
 @program((graph_pattern.Pattern, "__init__", HOOKS, "False"))

@@ -104,7 +104,7 @@ def from_tensor(
 
 def _operation(node: Any) -> Any:
     """The node of the operation itself: one of several results stands for its operation."""
-    return node.source if isinstance(node, Pick) else node
+    return node.operation if isinstance(node, Pick) else node
 
 
 def _one_result_each(nodes: list[Any]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import is_immutable
 from ...core.graph import Node, Version
-from ...core.tensor import Leaf, Tensor, memory_version, wrap
+from ...core.tensor import Leaf, Tensor, ensure_version, wrap
 from ...errors import GraphFreedError, InPlaceError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Saved:
 
     def __init__(self, tensor: Tensor, place: Node | None, output: int | None) -> None:
         self.version: Version | None = (
-            None if is_immutable(tensor.array) else memory_version(tensor)
+            None if is_immutable(tensor.array) else ensure_version(tensor)
         )
         self.number = 0 if self.version is None else self.version.count
         self.array, self.place, self.output = tensor.array, place, output
@@ -156,7 +156,9 @@ class FunctionCtx:
                 " it (x = x * 2 instead of x.mul_(2) or x *= 2), or save a .clone()."
             )
         tangents = (
-            node.tangents[position] if node is not None and node.tangents is not None else None
+            node.saved_tangents[position]
+            if node is not None and node.saved_tangents is not None
+            else None
         )
         place = (
             saved.place

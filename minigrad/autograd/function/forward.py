@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import Array
 from ...core.graph import Node, state
-from ...core.tensor import Leaf, Tensor, alias, grad_node, memory_version, wrap
+from ...core.tensor import Leaf, Tensor, alias, current_node, ensure_version, wrap
 from ...core.views import View, assign
 from ...errors import AutogradError, InPlaceError
 from .context import FunctionCtx, Saved, contains
@@ -36,7 +36,7 @@ def bound(
     if split:
         bound.apply_defaults()
     for name, value in bound.kwargs.items():
-        if isinstance(value, Tensor) and grad_node(value) is not None:
+        if isinstance(value, Tensor) and current_node(value) is not None:
             raise AutogradError(
                 f"{cls.__name__}.apply: the keyword-only argument {name!r} requires grad, but only"
                 " positional ones get gradients."
@@ -54,7 +54,7 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
     Returns what the user gets.
     """
     name, recording = cls.__name__, state.recording
-    parents = tuple(grad_node(a) if isinstance(a, Tensor) else None for a in args)
+    parents = tuple(current_node(a) if isinstance(a, Tensor) else None for a in args)
     tangents: list[Tangents] = [a.tangents if isinstance(a, Tensor) else None for a in args]
     ctx = FunctionCtx(name, args)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -99,7 +99,9 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
             None if t is None else _save(t, ctx, args, parents, outs, same) for t in ctx._kept
         )
         if any(t is not None for t in tangents):
-            node.tangents = tuple(_saved_tangents(t, ctx, args, tangents, same) for t in ctx._kept)
+            node.saved_tangents = tuple(
+                _saved_tangents(t, ctx, args, tangents, same) for t in ctx._kept
+            )
     ctx._inputs = ctx._kept = ctx._dirty = ctx._constant = ()
     ctx._pushed = None
     return tuple(outs) if several else outs[0]
@@ -177,7 +179,7 @@ def _base_of(result: Tensor, out: Tensor) -> Tensor | None:
     """The tensor whose memory an output looks into: the result's base if that is a view, the result
     if the output is an alias of it, else None.
     """
-    if result.view_of is not None and not isinstance(grad_node(result), Leaf):
+    if result.view_of is not None and not isinstance(current_node(result), Leaf):
         base: Tensor = result.view_of.base
         return base
     return None if out is result else result
@@ -202,7 +204,7 @@ def _save(
     for argument, parent in zip(args, parents, strict=True):
         if tensor is argument:
             return Saved(tensor, parent, None)
-    return Saved(tensor, grad_node(tensor), None)
+    return Saved(tensor, current_node(tensor), None)
 
 
 def _saved_tangents(
@@ -258,5 +260,5 @@ class FunctionView:
 
 
 def as_function_view(name: str, out: Tensor, base: Tensor) -> None:
-    version = memory_version(out)
+    version = ensure_version(out)
     out.view_of = View(base, None, (FunctionView(name, base, out), {}), version.count, "function")  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ from typing import Any
 from ...backend import is_differentiable
 from ...core import observe
 from ...core.graph import state
-from ...core.tensor import Tensor, grad_node, wrap
+from ...core.tensor import Tensor, current_node, wrap
 from ...errors import AutogradError, NotDifferentiableError
 from ...grad_mode import no_grad
 from .context import FunctionCtx
@@ -170,7 +170,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def once(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         node = ctx._node()
         carried = [g.tangents for g in grad_outputs if isinstance(g, Tensor)] + list(
-            (node.tangents if node is not None else None) or ()
+            (node.saved_tangents if node is not None else None) or ()
         )
         if any(k in state.levels for tangents in carried if tangents for k in tangents):
             raise NotDifferentiableError(
@@ -181,7 +181,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             results = backward(ctx, *grad_outputs)
         if not state.recording:
             return results
-        places = tuple(grad_node(g) for g in grad_outputs if isinstance(g, Tensor)) + (
+        places = tuple(current_node(g) for g in grad_outputs if isinstance(g, Tensor)) + (
             () if node is None else node.parents
         )
         guard: Callable[[Any], Any] = lambda r: (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...core import primitive
 from ...core.graph import Node, state
-from ...core.tensor import Tensor, grad_node, make_pick, wrap
+from ...core.tensor import Tensor, current_node, make_pick, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
 from .context import FunctionCtx
 
@@ -56,8 +56,8 @@ class FunctionNode(Node):
     """The place of a Function's result (or, behind one Pick each, results) in the graph.
 
     shape, dtype: of the result, or tuples of them with None for results that are not
-    differentiable; is_tensor: which arguments were tensors; tangents: those of the saved tensors,
-    if an argument carried some when the Function ran.
+    differentiable; is_tensor: which arguments were tensors; saved_tangents: those of the saved
+    tensors, if an argument carried some when the Function ran.
     """
 
     __slots__ = ("ctx", "function", "is_tensor", "several")
@@ -105,7 +105,7 @@ class FunctionNode(Node):
             raise AttributeError(name)
         return getattr(self.ctx, name)
 
-    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
         """The user's backward, on tensors: (parent, contribution) for each parent in `needed`.
 
         Raises where the result does not fit the arguments.
@@ -136,9 +136,7 @@ class FunctionNode(Node):
                     f" {position}, which was not a tensor. Return None in that place."
                 )
             if parent is not None and parent in needed:
-                parts.append(
-                    (parent, self._contribution(position, parent, grad, g, differentiable))
-                )
+                parts.append((parent, self._contribution(position, parent, grad, g, on_tensors)))
         return parts
 
     def _cotangents(self, slots: Sequence[Any]) -> list[Tensor | None]:
@@ -177,7 +175,7 @@ class FunctionNode(Node):
         return given
 
     def _contribution(
-        self, position: int, parent: Node, grad: Tensor, g: Any, differentiable: bool
+        self, position: int, parent: Node, grad: Tensor, g: Any, on_tensors: bool
     ) -> Any:
         """One gradient in the shape and dtype of its argument."""
         if grad.shape != parent.shape:
@@ -201,10 +199,10 @@ class FunctionNode(Node):
                     " is real. Return its real part: grad.real."
                 )
             grad = primitive.registry["cast"](grad, dtype=parent.dtype)
-        if differentiable:
+        if on_tensors:
             return (
                 grad
-                if state.recording or grad_node(grad) is None
+                if state.recording or current_node(grad) is None
                 else wrap(grad.array, None, grad.tangents)
             )
         if grad.tangents and any(level in state.levels for level in grad.tangents):
@@ -225,7 +223,7 @@ class FunctionNode(Node):
         """Let the saved tensors go (a Function that saved none can be walked again)."""
         if self.ctx._saved:
             self.ctx._saved = None
-            self.tangents = None
+            self.saved_tangents = None
 
 
 class SecondTimeNode(Node):
@@ -246,7 +244,7 @@ class SecondTimeNode(Node):
         """What observers see in the place of an operation's declaration."""
         return FunctionDeclaration(self.name(), "A gradient that cannot be differentiated again.")
 
-    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
         """Raises NotDifferentiableError."""
         raise NotDifferentiableError(
             "trying to differentiate twice a Function that was marked with @once_differentiable:"

@@ -15,7 +15,7 @@ from ...batching import Batched
 from ...batching.boundary import enter, leave, shared
 from ...batching.value import axes_of, union
 from ...core.graph import state
-from ...core.tensor import Tensor, grad_node
+from ...core.tensor import Tensor, current_node
 from ...errors import BatchingError
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def joined(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     axes = union([a.array for a in args if isinstance(a, Tensor)])
     return tuple(
-        shared(a, axes) if isinstance(a, Tensor) and grad_node(a) is not None else a for a in args
+        shared(a, axes) if isinstance(a, Tensor) and current_node(a) is not None else a
+        for a in args
     )
 
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend
-from ...core.tensor import Tensor, grad_node
+from ...core.tensor import Tensor, current_node
 from ...grad_mode import enable_grad
 from .comparison import Check, GradcheckError, random_leaf
 from .forward import check_forward, pushed_forward
@@ -75,7 +75,7 @@ def gradcheck(
         check_inputs(check)
         try:
             outputs = check.outputs()
-            places = [i for i, o in enumerate(outputs) if grad_node(o) is not None]
+            places = [i for i, o in enumerate(outputs) if current_node(o) is not None]
             if not places:
                 check_constant(check, outputs)
             if places and check_backward_ad:
@@ -141,7 +141,7 @@ def gradgradcheck(
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     check = Check(func, given, eps, atol, rtol, nondet_tol)
     with enable_grad():
-        outputs = [o for o in check.outputs() if grad_node(o) is not None]
+        outputs = [o for o in check.outputs() if current_node(o) is not None]
     cotangents = _cotangents(outputs, grad_outputs, gen_non_contig_grad_outputs)
     again = functools.partial(
         gradcheck,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import backend
-from ...core.tensor import Tensor, grad_node, make_leaf, wrap
+from ...core.tensor import Tensor, current_node, make_leaf, wrap
 from ...errors import AutogradError
 
 host: Any = backend.array_module([])
@@ -38,7 +38,7 @@ class Check:
         return [
             (i, x)
             for i, x in enumerate(self.inputs)
-            if isinstance(x, Tensor) and grad_node(x) is not None
+            if isinstance(x, Tensor) and current_node(x) is not None
         ]
 
     def outputs(self, *inputs: Any) -> tuple[Tensor, ...]:

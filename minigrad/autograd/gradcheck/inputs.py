@@ -9,7 +9,7 @@ import warnings
 
 from ... import backend
 from ...backend import Array
-from ...core.tensor import memory_version
+from ...core.tensor import ensure_version
 from .comparison import Check, GradcheckError
 from .numerical import indices
 
@@ -29,7 +29,7 @@ def check_inputs(check: Check) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        memory_version(x)
+        ensure_version(x)
         if _overlaps(x.array):
             raise GradcheckError(
                 f"gradcheck: input {i} (shape {x.shape}, strides {x.array.strides} bytes) has"

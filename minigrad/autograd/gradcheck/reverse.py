@@ -13,7 +13,7 @@ from ...backend import DType
 from ...core import primitive
 from ...core.graph import OpNode
 from ...core.observe import Event
-from ...core.tensor import Tensor, grad_node, wrap
+from ...core.tensor import Tensor, current_node, wrap
 from ...errors import DTypeError
 from ...observers import observing
 from ..backward import grad
@@ -262,7 +262,7 @@ def pulled_backward(check: Check) -> Callable[..., tuple[Tensor, ...]]:
 
     def pulled(*arguments: Any) -> tuple[Tensor, ...]:
         at = replace(check, inputs=arguments[:count])
-        outs = [o for o in at.outputs() if grad_node(o) is not None]
+        outs = [o for o in at.outputs() if current_node(o) is not None]
         inputs = [x for _, x in at.checked]
         grads = grad(outs, inputs, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)

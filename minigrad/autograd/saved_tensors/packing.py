@@ -52,9 +52,9 @@ class ElsewhereNode(OpNode):
 
     versions: Any
 
-    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, on_tensors: bool) -> list[tuple[Node, Any]]:
         """The operation's own pull, which asks for the values."""
-        return pull_operation(self, g, needed, differentiable)
+        return pull_operation(self, g, needed, on_tensors)
 
 
 def hold_elsewhere(node: Any, kind: type[ElsewhereNode], holder: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import backend, functions
 from ...batching import is_batched_index
-from ...core.tensor import Tensor, as_tensor, overwrite_payload
+from ...core.tensor import Tensor, as_tensor, write_payload
 from ...errors import BatchingError, DTypeError, ShapeError
 from ...functions import arange, clamp, where
 from ...ops import sorting
@@ -47,7 +47,7 @@ def embedding(
         rows = w.detach()
         norm = length(rows, norm_type, -1)
         chosen = (one_hot(index.reshape(-1), w.shape[0]).sum(0) > 0).unsqueeze(-1)
-        overwrite_payload(
+        write_payload(
             w, where(chosen & (norm > max_norm), rows * (max_norm / (norm + 1e-7)), rows).array
         )
     if scale_grad_by_freq:

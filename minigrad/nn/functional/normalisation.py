@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
-from ...core.tensor import Tensor, as_tensor, overwrite_payload
+from ...core.tensor import Tensor, as_tensor, write_payload
 from ...errors import DTypeError, ShapeError
 from ...ops import network, pooling
 from ...ops.elementwise import in_float32
@@ -247,7 +247,7 @@ def _follow(
             own = statistic(x.detach(), axes)
             if 0 not in axes:
                 own = mean(own, axes=(0,), keepdims=False)
-            overwrite_payload(running, ((1 - momentum) * running.detach() + momentum * own).array)
+            write_payload(running, ((1 - momentum) * running.detach() + momentum * own).array)
 
 
 def _mean(x: Tensor, axes: tuple[int, ...]) -> Tensor:
