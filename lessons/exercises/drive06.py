@@ -2,6 +2,8 @@
 called. It knows no answers.
 """
 
+import numpy as np
+
 import minigrad as mg
 
 
@@ -18,12 +20,27 @@ FUNCTIONS = {
     "a quadratic form": turned,
     "x.sum().exp()": lambda x: x.sum().exp(),
     "a quick wave": lambda x: (20000.0 * x).sin().sum(),
+    "a long vector": lambda x: (x[1:] * x[:-1].sin()).sum(),
 }
+LONG = 100_000
 
 
 def hessian_times(answers, call, which, x, v):
     """hessian_times(f, x, v) for one of the functions; x requires grad."""
-    return answers[call](FUNCTIONS[which], mg.tensor(x, requires_grad=True), mg.tensor(v))
+    return times(which, x, v, lambda x, v: answers[call](FUNCTIONS[which], x, v))
+
+
+def times(which, x, v, product):
+    """The product for tensors of x and v. A long vector repeats them, and of its product a weighted
+    sum is taken: whoever builds the Hessian is not done in time.
+    """
+    if which != "a long vector":
+        return product(mg.tensor(x, requires_grad=True), mg.tensor(v))
+    weights = np.linspace(0.5, 1.0, LONG)
+    long_x, long_v = np.resize(x, LONG) * weights, np.resize(v, LONG)
+    found = product(mg.tensor(long_x, requires_grad=True), mg.tensor(long_v))
+    fits = isinstance(found, mg.Tensor | np.ndarray) and found.shape == (LONG,)
+    return (found * weights).sum() if fits else found
 
 
 class _Listener:

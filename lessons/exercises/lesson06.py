@@ -17,7 +17,7 @@ from minigrad.autograd.functional import hessian, jacobian, jvp, vhp
 from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.kinds import Jvp, Number, Vjp
-from .drive06 import FUNCTIONS
+from .drive06 import FUNCTIONS, times
 from .made import FORWARD_MODE, by_name
 
 # Not annotated, because students see them in the notebook like this.
@@ -188,16 +188,13 @@ told.accept(_about_verdict)
 # ---------------------------------------------------------------------------------- Hessian times v
 
 
-def _gradient(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
-    return np.asarray(as_plain(mg.func.grad(f)(mg.tensor(x))))
-
-
 def _forward_over_reverse(which: str, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """How the gradient changes along v: a tangent pushed through one backward pass, so that no
     second one is trusted.
     """
+    gradient = mg.func.grad(FUNCTIONS[which])
     return np.asarray(
-        as_plain(mg.func.jvp(mg.func.grad(FUNCTIONS[which]), (mg.tensor(x),), (mg.tensor(v),))[1])
+        as_plain(times(which, x, v, lambda x, v: mg.func.jvp(gradient, (x,), (v,))[1]))
     )
 
 
@@ -207,16 +204,29 @@ wave and for a slow form at once.
 """
 
 
-def _by_differences(h: float) -> Callable[[Case], Any]:
+def _wrong(product: Callable[[Any, mg.Tensor, mg.Tensor], mg.Tensor]) -> Callable[[Case], Any]:
+    """What another product than the right one gives: product(f, x, v)."""
+
     def of(case: Case) -> Any:
-        f, x, v = FUNCTIONS[case.args["which"]], case.args["x"], case.args["v"]
-        return (_gradient(f, x + h * v) - _gradient(f, x - h * v)) / (2 * h)
+        f = FUNCTIONS[case.args["which"]]
+        return np.asarray(as_plain(times(**case.args, product=lambda x, v: product(f, x, v))))
 
     return of
 
 
-def _hessian(which: str, x: np.ndarray) -> np.ndarray:
-    return np.asarray(as_plain(hessian(FUNCTIONS[which], mg.tensor(x))))
+def _slope(f: Any, x: mg.Tensor) -> mg.Tensor:
+    return mg.func.grad(f)(x.detach())  # type: ignore[no-any-return]
+
+
+def _sums_of_rows(f: Any, x: mg.Tensor) -> mg.Tensor:
+    return vhp(f, x, mg.ones_like(x))[1]  # type: ignore[no-any-return]
+
+
+def _diagonal(f: Any, x: mg.Tensor) -> mg.Tensor:
+    """The Hessian's diagonal. No two numbers of one colour share an entry, in three colours."""
+    colours = np.arange(x.numel()) % 3
+    masks = [mg.tensor((colours == colour).astype(float)) for colour in range(3)]
+    return sum(vhp(f, x, mask)[1] * mask for mask in masks)  # type: ignore[return-value]
 
 
 @exercise(
@@ -231,6 +241,7 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
             for name in ("hessian", "hvp", "vhp", "jacobian", "vjp")
         ),
     ),
+    limit_s=2.0,
     rtol=EXACT,
     atol=EXACT,
     verify=lambda case, got: same(
@@ -259,7 +270,7 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
             "differences of gradients",
             "you take the difference of two gradients: only some digits are right, and for the"
             " quick wave fewer or none. Differentiate the gradient instead.",
-            _by_differences(1e-5),
+            _wrong(lambda f, x, v: (_slope(f, x + 1e-5 * v) - _slope(f, x - 1e-5 * v)) / 2e-5),
             explains=lambda case, got: (
                 case.args["which"] == "a quick wave"
                 or not same(_forward_over_reverse(**case.args), got, 1e-3, 1e-6)
@@ -268,29 +279,29 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
         Misconception(
             "forgets v",
             "v is left out: you have the Hessian times ones.",
-            lambda case: _hessian(case.args["which"], case.args["x"]).sum(axis=1),
+            _wrong(lambda f, x, v: _sums_of_rows(f, x)),
         ),
         Misconception(
             "the sums of rows times v",
             "you have the Hessian times ones, and multiply that by v afterwards. v belongs in"
             " `grad_outputs`.",
-            lambda case: _hessian(case.args["which"], case.args["x"]).sum(axis=1) * case.args["v"],
+            _wrong(lambda f, x, v: _sums_of_rows(f, x) * v),
         ),
         Misconception(
             "gradient times v",
             "you return the gradient times v; it must be differentiated once more.",
-            lambda case: _gradient(FUNCTIONS[case.args["which"]], case.args["x"]) * case.args["v"],
+            _wrong(lambda f, x, v: _slope(f, x) * v),
         ),
         Misconception(
             "gradient only",
             "you return the gradient, the first derivative.",
-            lambda case: _gradient(FUNCTIONS[case.args["which"]], case.args["x"]),
+            _wrong(lambda f, x, v: _slope(f, x)),
         ),
         Misconception(
             "diagonal only",
             "you use the Hessian's diagonal alone, as if no number had an influence on another"
             " one's slope.",
-            lambda case: np.diag(_hessian(case.args["which"], case.args["x"])) * case.args["v"],
+            _wrong(lambda f, x, v: _diagonal(f, x) * v),
         ),
     ),
 )
@@ -306,11 +317,12 @@ def hessian_times(rng: np.random.Generator) -> Iterator[Case]:
     for factor in (0.0, 1.0, -3.0):
         yield Case("linear in v", which="x.prod()", x=x, v=factor * v)
         yield Case("linear in v", which="a quick wave", x=x, v=factor * v)
+    yield Case("linear in v", which="a long vector", x=x, v=v)
 
 
 @hessian_times.answer
 def _(which: str, x: np.ndarray, v: np.ndarray) -> Any:
-    return vhp(FUNCTIONS[which], mg.tensor(x), mg.tensor(v))[1]
+    return times(which, x, v, lambda x, v: vhp(FUNCTIONS[which], x, v)[1])
 
 
 # ------------------------------------------------------------------------------------------ Sigmoid

@@ -19,7 +19,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pushed
 from ..grading.words import counted
-from .drive08 import FUNCTIONS, MAPS
+from .drive08 import FUNCTIONS, MAPS, compared
 from .made import FORWARD_MODE, by_name
 
 # Not annotated, because students see them in the notebook like this.
@@ -131,8 +131,12 @@ looks_linear.accept(_told)
 # ------------------------------------------------------------------------------------- Jvp from Vjp
 
 
+def _pushed(which: str, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    return np.asarray(compared(pushed(FUNCTIONS[which], [x], [u])))
+
+
 def _columns_summed(which: str, x: np.ndarray) -> np.ndarray:
-    return pushed(FUNCTIONS[which], [x], [np.ones_like(x)])
+    return _pushed(which, x, np.ones_like(x))
 
 
 def _by_x(which: str, x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -148,7 +152,7 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
 
 def _by_differences(which: str, x: np.ndarray, u: np.ndarray, h: float = 1e-5) -> np.ndarray:
     above, below = (FUNCTIONS[which](mg.tensor(x + s * h * u)).numpy() for s in (1, -1))
-    return np.asarray((above - below) / (2 * h))
+    return np.asarray(compared((above - below) / (2 * h)))
 
 
 @exercise(
@@ -163,14 +167,11 @@ def _by_differences(which: str, x: np.ndarray, u: np.ndarray, h: float = 1e-5) -
         "minigrad.autograd.functional.hessian",
         "minigrad.networks.Jvp",
     ),
+    limit_s=2.0,
     rtol=1e-9,
     atol=1e-9,
     verify=lambda case, got: same(
-        pushed(FUNCTIONS[case.args["which"]], [case.args["x"]], [case.args["u"]]),
-        got,
-        1e-9,
-        1e-9,
-        "what `jvp_from_vjp` returned",
+        _pushed(**case.args), got, 1e-9, 1e-9, "what `jvp_from_vjp` returned"
     ),
     hints=(
         (
@@ -216,12 +217,7 @@ def _by_differences(which: str, x: np.ndarray, u: np.ndarray, h: float = 1e-5) -
             lambda case: _by_differences(**case.args),
             explains=lambda case, got: (
                 case.args["which"] == "a quick wave"
-                or not same(
-                    pushed(FUNCTIONS[case.args["which"]], [case.args["x"]], [case.args["u"]]),
-                    got,
-                    1e-2,
-                    1e-6,
-                )
+                or not same(_pushed(**case.args), got, 1e-2, 1e-6)
             ),
         ),
     ),
@@ -240,11 +236,12 @@ def jvp_from_vjp(rng: np.random.Generator) -> Iterator[Case]:
         yield Case("linear in u", which="a layer", x=x, u=factor * u)
         yield Case("linear in u", which="a quick wave", x=x, u=factor * u)
         yield Case("linear in u", which="a square with a sign", x=x, u=factor * u)
+    yield Case("linear in u", which="a long result", x=x, u=u)
 
 
 @jvp_from_vjp.answer
 def _(which: str, x: np.ndarray, u: np.ndarray) -> Any:
-    return pushed(FUNCTIONS[which], [x], [u])
+    return _pushed(which, x, u)
 
 
 # ----------------------------------------------------------------------------------------- dangling

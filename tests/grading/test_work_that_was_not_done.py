@@ -29,6 +29,12 @@ AVOIDED = {
         "rows of a Jacobian": (
             "hessian_times = lambda f, x, v: mg.func.jacrev(mg.func.grad(f))(x) @ v"
         ),
+        "the Hessian, row by row": (
+            "def hessian_times(f, x, v):\n"
+            "    (s,) = mg.autograd.grad(f(x), x, create_graph=True)\n"
+            "    row = lambda i: mg.autograd.grad(s[i], x, retain_graph=True)[0]\n"
+            "    return mg.stack([row(i) for i in range(len(s))]) @ v"
+        ),
         "differences of gradients": (
             "def hessian_times(f, x, v):\n    g = mg.func.grad(f)\n"
             "    return (g(x + 1e-6 * v) - g(x - 1e-6 * v)) / 2e-6"
@@ -36,6 +42,11 @@ AVOIDED = {
     },
     ("08_jvp_from_vjp", "jvp_from_vjp"): {
         "dual numbers": FORWARD_AD.format(name="jvp_from_vjp", what="y"),
+        "the Jacobian, row by row": (
+            "def jvp_from_vjp(f, x, u):\n    y = f(x)\n"
+            "    row = lambda e: (mg.autograd.grad(e, x, retain_graph=True)[0] * u).sum()\n"
+            "    return mg.stack([row(e) for e in y.reshape(-1)]).reshape(y.shape)"
+        ),
         "differences": (
             "def jvp_from_vjp(f, x, u):\n    x = x.detach()\n"
             "    return (f(x + 1e-5 * u) - f(x - 1e-5 * u)) / 2e-5"
