@@ -60,7 +60,7 @@ FORMULAS = {
     "where": "`condition` receives nothing",
     "softmax": "return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)",
     "bitwise_and": r"$y = a\mathbin{\&}b$",
-    "sigmoid": "`torch.special.expit`, `torch.nn.functional.sigmoid`; node `SigmoidBackward0`; SINGA:"
+    "sigmoid": "`torch.nn.functional.sigmoid`; node `SigmoidBackward0`; SINGA:"
     " `sigmoid`; ONNX: `Sigmoid`; <a",
     "add": "Called by `mg.add`",
 }
