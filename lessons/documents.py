@@ -1,4 +1,4 @@
-"""The 73 examples of the five documents that this project is built on: which cell of which lesson
+"""The 83 examples of the five documents that this project is built on: which cell of which lesson
 runs each, and what comes out.
 
     python -m minigrad.lessons.documents          writes lessons/documents.md
@@ -48,6 +48,7 @@ DOCUMENTS = {
         "https://github.com/apache/singa-doc/blob/master/docs-site/docs/autograd.md",
         {
             "stores-grad": "`requires_grad`, `stores_grad`; storing implies requiring",
+            "switch-later": "`stores_grad` set later: one more gradient is handed over",
             "creator": "`.creator`, the operation that made a tensor",
             "operation": "`Operation` with `forward` and `backward`: ReLU as a subclass",
             "layer": "a `Layer` holds the parameters of an operation",
@@ -74,6 +75,8 @@ DOCUMENTS = {
             "jacobian": "`jacobian(exp_reducer)`",
             "jacobian-graph": "`jacobian(exp_reducer, create_graph=True)`",
             "jacobian-pair": "`jacobian(exp_adder)`: diag(2eˣ) and 3I",
+            "captured": "a constant and a flag, captured in a `lambda`",
+            "strict": "`strict` of the six functional calls: zeros, or an error",
             "hessian": "`hessian(pow_reducer)`, and with `create_graph`",
             "hessian-blocks": "`hessian(pow_adder_reducer)`: 4I, 0, 0, 6I",
             "vjp": "`vjp(exp_reducer, ones)`, 4 × 4",
@@ -86,6 +89,7 @@ DOCUMENTS = {
             "no-grad": "`no_grad` as a context and as a decorator",
             "enable-grad": "`enable_grad` inside `no_grad`",
             "set-grad-enabled": "`set_grad_enabled`, as a context and as a call",
+            "threads": "`no_grad` is local to a thread",
             "integer-leaf": "an integer tensor with `requires_grad=True`",
             "layouts": "the four rules for the strides of `.grad`; `p.grad = None`",
             "in-place": "in-place writes are checked",
@@ -100,9 +104,15 @@ DOCUMENTS = {
                 " `set_materialize_grads`, `needs_input_grad`"
             ),
             "gradcheck": "`gradcheck`, `gradgradcheck`, complex functions",
+            "gradcheck-limits": "`gradcheck` of single precision, and of memory shared by `expand`",
             "profiler": "the profiler's table of 100 × `x ** 2`; `export_chrome_trace`",
+            "profiler-sums": (
+                "`group_by_input_shape`, `total_average`, `self_cpu_time_total`, `enabled=False`"
+            ),
             "nvtx": "`emit_nvtx`, `load_nvprof`, numbers that join forward and backward",
+            "correlation": "forward–backward correlation, also in a double backward",
             "anomaly": "`detect_anomaly`: the forward call of a failing rule; NaN",
+            "set-anomaly": "`set_detect_anomaly(mode)`, as a call and as a context",
         },
     ),
     "mindspore": Document(
@@ -128,6 +138,7 @@ DOCUMENTS = {
         "https://github.com/alexandre01/autogradlib",
         {
             "expression": "(xᵀ − eˣ)² summed, 3 × 3",
+            "variable": "what `Variable` and `GradOperator` store",
             "draw-graph": "`draw_graph()` of it, written to a file",
             "rules": "the rules of the sum and of exp",
             "recursion": "`pass_grad`, which calls itself",
@@ -153,6 +164,7 @@ DOCUMENTS = {
             "reverse-trace": "the reverse trace of the same function",
             "algorithm": "the algorithm on x₁ … x₄, step by step",
             "node-op": "`Node`, `Op.compute`, `Op.gradient`, `AddOp`",
+            "constants": "`x + 5`, `5 + x`, `3 * x`: the number is kept in `const_attr`",
             "matmul": "`MatMulOp` with `trans_A` and `trans_B`",
             "executor": "`Executor.run(feed_dict)`",
             "gradients": "`gradients()`, also for a node without influence",
