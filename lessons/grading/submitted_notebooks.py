@@ -164,19 +164,19 @@ def ids_of(cell: dict[str, Any]) -> set[str]:
 def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
     """What is run of a notebook, in order: (name such as "cell 3", source).
 
-    A solution cell counts as code even if it has become text. The sheet's check cells are left out,
-    unless the student has written something else into them. Copied and split cells simply run in
-    their order. Raises SubmissionError.
+    A solution cell counts as code even if it has become text; what is text in the sheet, such as a
+    proof that a person grades, does not. The sheet's check cells are left out, unless the student
+    has written something else into them. Copied and split cells simply run in their order. Raises
+    SubmissionError.
     """
-    checks = {
-        source_of(cell).strip()
-        for cell in (sheet.notebook or {}).get("cells", [])
-        if ids_of(cell) & sheet.check_ids
-    }
+    own = (sheet.notebook or {}).get("cells", [])
+    checks = {source_of(cell).strip() for cell in own if ids_of(cell) & sheet.check_ids}
+    texts = {i for cell in own if cell["cell_type"] != "code" for i in ids_of(cell)}
+    solutions = sheet.solution_ids - texts
     found = []
     for number, cell in enumerate(cells_of(notebook), 1):
         ids, source = ids_of(cell), source_of(cell)
-        if (cell.get("cell_type") != "code" and not ids & sheet.solution_ids) or not source.strip():
+        if (cell.get("cell_type") != "code" and not ids & solutions) or not source.strip():
             continue
         if ids & sheet.check_ids and source.strip() in checks:
             continue

@@ -110,6 +110,16 @@ def points(sheet, out):
 ADA, BOB = MOODLE
 
 
+def test_a_proof_is_no_code(course):
+    """Each student with a text was told of a SyntaxError in it."""
+    _, out, _ = course
+    records = [r for r in read(out / "journal.jsonl") if r["kind"] == "hand-in"]
+    assert [record["cells"] for record in records] == [{}, {}]
+    assert [record["answers"]["proof"] for record in records] == [
+        "=2+3 is a proof", "None <script>"
+    ]  # fmt: skip
+
+
 def test_marks_of_a_person_count_and_stay(course, capsys):
     sheet, out, _ = course
     assert load_sheet(sheet).max_points == MAX + 5
