@@ -52,10 +52,10 @@ def known() -> "dict[str, Exercise]":
     """The exercises that a check can name: those of a `sheet.py` in the current folder, or else
     those of the lessons.
     """
-    sheet = importlib.import_module("minigrad.lessons.grading.sheet")
+    modules = importlib.import_module("minigrad.lessons.grading.sheet_modules")
     own = Path("sheet.py")
     if own.is_file():
-        return dict(sheet.public_exercises(own.resolve()))
+        return dict(modules.public_exercises(own.resolve()))
     found: dict[str, Exercise] = {}
     for name in importlib.import_module("minigrad.lessons.exercises").modules():
         with contextlib.suppress(

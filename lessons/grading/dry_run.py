@@ -28,7 +28,8 @@ from . import packages, protocol, stripped_library, submissions
 from .checking import judge_here
 from .exercise import FAILURES, Case, Exercise, Returned
 from .process_server import python_paths
-from .sheet import asked_in, given_by, module_for
+from .sheet_cells import asked_in
+from .sheet_modules import given_by, module_for
 from .student_process import WALL
 from .submitted_notebooks import cells_of, load, source_of
 from .supervisor import CELL_S, STOPS, Outcome, Work, forbidden, iter_groups, key_of, why_missing

@@ -54,7 +54,8 @@ from .one_submission import (
 )
 from .process_server import Server, abandon_all, bubblewrap
 from .sandbox import SandboxError
-from .sheet import Sheet, load_sheet, own_solution
+from .sheet import Sheet, load_sheet
+from .sheet_report import own_solution
 from .submitted_notebooks import SubmissionError, code_cells
 from .supervisor import Outcome
 

@@ -381,8 +381,7 @@ def _term(options: argparse.Namespace, grader: Any) -> int:
 
 
 def _sheet(options: argparse.Namespace, grader: Any) -> int:
-    sheet = _grading("sheet")
-    report = sheet.examine(sheet.load_sheet(options.sheet))
+    report = _grading("sheet_report").examine(_grading("sheet").load_sheet(options.sheet))
     print(report)
     return int(report.exit_code)
 

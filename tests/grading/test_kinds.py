@@ -36,7 +36,7 @@ from minigrad.lessons.grading.kinds import (
 from minigrad.lessons.grading.kinds.cost import adjoints
 from minigrad.lessons.grading.kinds.graph_work import gradient_rows, new_rows_problem
 from minigrad.lessons.grading.local import run_cases
-from minigrad.lessons.grading.sheet import missed_mistakes
+from minigrad.lessons.grading.sheet_report import missed_mistakes
 from minigrad.lessons.grading.student_trace import Example
 from minigrad.viz.jacobian import jacobian_trace
 

@@ -19,7 +19,8 @@ from minigrad.lessons.edition import (
 )
 from minigrad.lessons.grading import check, known
 from minigrad.lessons.grading.exercise import SheetError
-from minigrad.lessons.grading.sheet import examine, load_sheet, own_solution
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import examine, own_solution
 
 from minigrad.cli import main
 

@@ -6,7 +6,8 @@ import pytest
 from minigrad.lessons.grading import cheap_answers, one_submission
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
-from minigrad.lessons.grading.sheet import examine, load_sheet
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import examine
 
 from tests.helpers.small_class import write_sheet
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from minigrad.lessons.grading import calls, cheap_answers, checking
 from minigrad.lessons.grading.local import run_notebook
-from minigrad.lessons.grading.sheet import Report, examine, load_sheet
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import Report, examine
 
 from minigrad import autograd
 from minigrad.networks import bprop_getters
@@ -67,7 +68,7 @@ def examined(request, scope) -> Report:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "minigrad.lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope)
+            "minigrad.lessons.grading.sheet_report.run_notebook", lambda notebook, skip: dict(scope)
         )
         patch.setattr(cheap_answers, "best", lambda exercise, seed: cheap_answers.Paid(0.0))
         return examine(sheet)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.grading.exercise import Exercise
-from minigrad.lessons.grading.sheet import load_sheet, missed_mistakes
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import missed_mistakes
 
 
 class SheetTests:

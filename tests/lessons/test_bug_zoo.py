@@ -19,7 +19,8 @@ from minigrad.lessons.exercises.bug_zoo import (
     watched,
 )
 from minigrad.lessons.grading import check
-from minigrad.lessons.grading.sheet import examine, load_sheet
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import examine
 
 from minigrad.trace import first_divergence, validate
 from minigrad.watch import trace_function

@@ -7,7 +7,7 @@ import pytest
 from minigrad.lessons.exercises import own_engine
 from minigrad.lessons.exercises.engine_in_use import AGREES, CHECKPOINT, OPERATION
 from minigrad.lessons.grading import check
-from minigrad.lessons.grading.sheet import missed_mistakes
+from minigrad.lessons.grading.sheet_report import missed_mistakes
 
 from .test_milestone import OTHER, engine_of
 from .wrong import own_engine_answers as answers

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.lessons.grading import check, predict
-from minigrad.lessons.grading.sheet import examine, load_sheet
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.sheet_report import examine
 
 import minigrad as mg
 from minigrad.networks import jvp_network

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minigrad.lessons.grading.sheet import exercises_of
+from minigrad.lessons.grading.sheet_modules import exercises_of
 
 from minigrad import cli
 

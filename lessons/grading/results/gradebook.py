@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..grades import Graded
-from ..sheet import Sheet, asked_in
+from ..sheet import Sheet
+from ..sheet_cells import asked_in
 
 DATABASE = "gradebook.db"
 
