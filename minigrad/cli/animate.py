@@ -5,10 +5,7 @@ or a strip for paper.
 import argparse
 import sys
 
-from minigrad.cli.target import UsageError
-from minigrad.cli.trace import (
-    SIZES,
-    compute,
+from minigrad.cli.options import (
     dashes,
     ending,
     formula_parser,
@@ -18,6 +15,8 @@ from minigrad.cli.trace import (
     save,
     with_status,
 )
+from minigrad.cli.target import UsageError
+from minigrad.cli.trace import SIZES, compute
 
 FORMATS = ("webp", "gif", "html", "pdf")
 

@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from minigrad.cli import parser_of
-from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
-from minigrad.cli.trace import (
-    ComputationError,
-    arguments,
+from minigrad.cli.finite import ComputationError
+from minigrad.cli.options import (
     as_options,
     dashes,
     ending,
@@ -21,6 +19,8 @@ from minigrad.cli.trace import (
     require_folder,
     with_status,
 )
+from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
+from minigrad.cli.values import arguments
 from minigrad.core.tensor import Tensor
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")

@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 
 from minigrad.cli import parser_of
+from minigrad.cli.options import dashes, not_written, require_folder, with_status
 from minigrad.cli.target import UsageError
-from minigrad.cli.trace import dashes, not_written, require_folder, with_status
 
 EXAMPLES = """\
 The page needs no server, no installation and no network: open it from the disk, put it on any \

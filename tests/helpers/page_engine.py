@@ -13,8 +13,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from minigrad.cli.finite import ComputationError
 from minigrad.cli.target import UsageError
-from minigrad.cli.trace import ComputationError, compute
+from minigrad.cli.trace import compute
 from minigrad.expression import ExpressionError, compile
 from minigrad.trace.diff import first_divergence
 

@@ -1,0 +1,123 @@
+"""Whether a computed Trace can be differentiated and shown: a scalar result, and finite numbers."""
+
+import math
+import numbers
+from typing import Any
+
+from minigrad import expression, ops
+from minigrad.cli.target import UsageError
+from minigrad.core.tensor import Tensor
+
+
+class ComputationError(Exception):
+    """The formula is fine, but at these values it has no finite result; exit status 1."""
+
+
+def require_scalar(source: str, result: Any, mode: str) -> None:
+    """Raises UsageError unless the result is a tensor, and for reverse mode one number."""
+    if isinstance(result, numbers.Number):
+        return
+    if not isinstance(result, Tensor):
+        found = "nothing" if result is None else f"a {type(result).__name__}"
+        raise UsageError(
+            f"{source} gives {found}; only a function that returns one tensor can be traced"
+        )
+    if mode in ("reverse", "both") and result.numel() != 1:
+        problem = (
+            f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
+        )
+        raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
+
+
+def require_finite(trace: dict[str, Any]) -> None:
+    """Raises `ComputationError` that names the first step of the Trace whose result is not a
+    finite number.
+    """
+    nodes = {node["id"]: node for node in trace["nodes"]}
+    state: dict[tuple[str, str], Any] = {}
+    for step in trace["steps"]:
+        for node_id, column, value in step["writes"]:
+            state[node_id, column] = value
+            if not _finite(value):
+                raise ComputationError(
+                    _not_finite(trace, step, nodes[node_id], column, value, state)
+                )
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(
+            _finite(part)
+            for key in ("sample", "min", "max", "re", "im")
+            if key in value
+            for part in _parts(value[key])
+        )
+    return not isinstance(
+        value, str
+    )  # "nan", "inf" and "-inf" are the only texts among a Trace's values
+
+
+def _parts(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _not_finite(
+    trace: dict[str, Any],
+    step: dict[str, Any],
+    node: dict[str, Any],
+    column: str,
+    value: Any,
+    state: dict[tuple[str, str], Any],
+) -> str:
+    operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == node["id"]]
+    culprit = node
+    kind = {"v": "value", "d": "tangent", "g": "adjoint"}.get(column, column)
+    if (
+        column == "g" and step["edges"]
+    ):  # an adjoint is made by the operation that the edge leads to
+        edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])
+        culprit = next(node for node in trace["nodes"] if node["id"] == edge["dst"])
+        operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == culprit["id"]]
+    names = {n["id"]: n.get("name") or _label(n) for n in trace["nodes"]}
+    reads = ", ".join(
+        f"{names[source]} = {_show(state[source, 'v'])}"
+        for source in dict.fromkeys(operands)
+        if (source, "v") in state
+    )
+    operation = culprit.get("op", "the input").removesuffix(
+        "_tensor"
+    )  # of the two operations that are called pow
+    message = (
+        f"{operation} gives {_show(value)}"
+        if column == "v"
+        else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
+    )
+    message += f" where {reads}" if reads else ""
+    hint = _reason(operation, column)
+    source = trace.get("source", {}).get("code", "")
+    span = culprit.get("span")
+    if span and span[0] == span[2]:
+        message += expression.mark(source.splitlines()[span[0] - 1], span[1], span[3] - span[1])
+    return f"{message}\nhint: {hint}"
+
+
+def _label(node: dict[str, Any]) -> str:
+    label = node["label"]
+    return f"{label['base']}{label.get('sub', '')}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict) and "sample" in value:
+        dots = ", ..." if math.prod(value["shape"]) > len(value["sample"]) else ""
+        return f"[{', '.join(map(_show, value['sample']))}{dots}]"
+    return f"{value:.6g}" if isinstance(value, int | float) else str(value)
+
+
+def _reason(operation: str, column: str) -> str:
+    if column != "v":
+        return (
+            "the value is finite there but its derivative is not; use --mode primal for the value"
+            " alone, or move away from that point"
+        )
+    domain = getattr(ops.find(operation), "domain", None)
+    return domain or "the result is too large or undefined; float64 ends at about 1.8e308"
