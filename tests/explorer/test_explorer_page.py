@@ -321,6 +321,21 @@ def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
     assert tab.locator(".mgx-ways tbody tr").nth(3).inner_text().split("\t")[2] == "1.71633781454"
 
 
+def test_a_symbolic_derivative_of_one_real_number_has_no_conjugates(opened):
+    tab = opened("#f=abs(abs(x)-1)&x=2")
+    row = tab.locator(".mgx-ways tbody tr").nth(3).inner_text().split("\t")
+    assert row[1:3] == ["sgn(abs x − 1) · sgn x (5 operations)", "1"]
+
+
+def test_a_graph_that_is_not_drawn_leaves_its_place_to_the_table(opened):
+    tab = opened(f"#f={quote('for i in range(300): x = x + 0.01*(a - x)')}%0Ax&x=2&a=2")
+    assert "too large for a picture" in tab.inner_text(".mg-left")
+    table, whole = (
+        tab.locator(part).bounding_box() for part in (".mg-tablebox", ".mg-root >> nth=1")
+    )
+    assert table["y"] < 600 and table["width"] > 0.55 * whole["width"]
+
+
 def test_a_huge_symbolic_derivative_is_counted_in_few_digits(opened):
     program = "x = 1\nfor i in range(30):\n    x = x - (x*x - a)/(2*x)\nx"
     tab = opened(f"#f={quote(program)}&a=2")

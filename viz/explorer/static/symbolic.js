@@ -6,9 +6,13 @@ import { ARITHMETIC } from "./recorder.js";
 import { GRAMMAR, OPERATIONS } from "./rules.js";
 import { textOf } from "./text.js";
 
+// What changes nothing in one real number.
+const UNCHANGED = new Set(["real", "conj", "broadcast_to", "reshape", "sum_to"]);
+
 // The operations that write formulas, with what is plain to see left out.
 const TIDY = {
   ...WRITING,
+  ...Object.fromEntries([...UNCHANGED].map((name) => [name, (a) => a])),
   mul: (a, b) => (a === 0 || b === 0 ? 0 : a === 1 ? b : b === 1 ? a : WRITING.mul(a, b)),
   add: (a, b) => (a === 0 ? b : b === 0 ? a : WRITING.add(a, b)),
   div: (a, b) => (a === 0 ? 0 : b === 1 ? a : WRITING.div(a, b)),
@@ -90,9 +94,6 @@ const TRUTH = /^([lg][te]|eq|ne|bitwise_.*)$/;
 // How closely the left and the right operand of a sign must hold together, and what it makes does.
 const HOLDS = { "+": [2, 2, 2], "-": [2, 3, 2], "*": [3, 3, 3], "/": [3, 4, 3], "**": [6, 5, 5] };
 const BARE = 6;
-// What changes nothing in one real number.
-const UNCHANGED = new Set(["real", "conj", "broadcast_to", "reshape", "sum_to"]);
-
 // Two conditions as one; one that constants decide is "true" or "false".
 function joinedConditions(sign, a, b) {
   const [decides, leaves] = sign === "and" ? ["false", "true"] : ["true", "false"];

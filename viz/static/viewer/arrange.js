@@ -8,19 +8,19 @@ const TWO_COLUMNS = 820,
   BETWEEN = 16,
   LOWEST_GRAPH = 320; // pixels of the graph's height, in however low a window
 
-// Two columns, where the graph can be read beside the table: the table gives way first. Null: one
-// column.
+// Two columns, where there is a graph that can be read beside the table: the table gives way first.
+// Null: one column.
 function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
+  if (across < TWO_COLUMNS || !graph) return null;
   const inner = across - 34,
-    flat = graph?.flat() ?? { width: 0, height: 1 };
-  if (across < TWO_COLUMNS) return null;
-  const least = viewsOpen ? VIEW_WIDTH : SIDE_WIDTH,
-    hopeless = graph && graph.scaleIn(inner - BETWEEN - least) < graph.legible;
+    flat = graph.flat(),
+    least = viewsOpen ? VIEW_WIDTH : SIDE_WIDTH,
+    hopeless = graph.scaleIn(inner - BETWEEN - least) < graph.legible;
   for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
     const side = Math.max(least, tableShown ? widthOf(level) : 0),
       left = inner - BETWEEN - side,
-      scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
-    if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;
+      scale = graph.scaleIn(left);
+    if (scale < (level < table.levels - 1 ? graph.comfortable : graph.legible)) continue;
     const free = Math.max(0, left - flat.width - 4);
     return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }
