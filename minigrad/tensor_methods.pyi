@@ -7,7 +7,7 @@ from .core.tensor import Tensor
 from .extras.pointwise import Frexp
 from .extras.statistics import Histogram
 from .hook_handle import HookHandle
-from .linalg import QRResult, SlogdetResult
+from .linalg.results import QRResult, SlogdetResult
 from .linalg.top_level import QRFactorResult, TriangularSolveResult
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,11 +1,12 @@
-"""Checked operands of linear algebra."""
+"""Checked operands of linear algebra, and which examples of a batch have failed."""
 
 from __future__ import annotations
 
 from .. import backend
 from .. import functions as fn
-from ..core.tensor import Tensor, as_tensor
-from ..errors import DTypeError, ShapeError
+from ..batching import all_examples
+from ..core.tensor import Tensor, as_tensor, wrap
+from ..errors import DTypeError, LinAlgError, ShapeError
 from ..names import TensorLike
 
 
@@ -36,3 +37,19 @@ def checked_matrix(x: TensorLike, function: str, square: bool = False) -> Tensor
 def identity(A: Tensor) -> Tensor:
     """The identity as large as the rows of A, in its dtype and on its device."""
     return fn.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+
+
+def first_true(found: Tensor) -> Tensor:
+    """Where along the last axis the first True is, counted from 1; 0 where there is none. int32,
+    as LAPACK's.
+    """
+    if found.shape[-1] == 0:
+        return fn.zeros(found.shape[:-1], dtype=backend.int32, device=found.device)
+    place = fn.argmax(found.to(backend.int64), -1) + 1
+    return fn.where(fn.any(found, -1), place, 0).to(backend.int32)
+
+
+def raise_where_failed(info: Tensor, check: bool, function: str, what: str) -> None:
+    """Raise LinAlgError if `check` and any example has failed."""
+    if check and bool(fn.any(wrap(all_examples(info.array)) != 0)):
+        raise LinAlgError(f"linalg.{function}: {what}")

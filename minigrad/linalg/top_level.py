@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import matmul
 from ..names import TensorLike, attach, public, publish, respelt
-from . import lu_unpack, reflected  # noqa: F401
+from .decompositions import lu_unpack, reflected  # noqa: F401
 from .factorisations import adjoint, reflections
 from .operands import checked_matrix, identity
 
