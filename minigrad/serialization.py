@@ -43,7 +43,8 @@ PLAIN = (str, int, type(None))  # JSON gives these back as they are (bool is an 
 
 class CheckpointError(RuntimeError):
     """A file cannot be written, read or taken up: the message names the file, the part, and what
-    to do. Nothing was changed.
+    to do. Nothing was changed. (The error of recomputation in a backward pass has this name too:
+    `minigrad.autograd.checkpoint.CheckpointError`.)
     """
 
 

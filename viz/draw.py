@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any
 
-from minigrad.viz.draw_module import WIDE, Call, about, draw_module
+from minigrad.viz.draw_module import WIDE, ModuleCall, about, draw_module
 from minigrad.viz.draw_program import draw_program, draw_symbols
 from minigrad.viz.drawing import box, empty, to_svg, write
 from minigrad.viz.layers import layers
@@ -175,7 +175,7 @@ def _fold(
         last = layer.nodes[-1]
         inside |= {id(node) for node in layer.nodes}
         number |= dict.fromkeys(map(id, layer.nodes), number[id(last)])
-        call = Call(layer.path, layer.module, 0, shape=str(tuple(last.shape)))
+        call = ModuleCall(layer.path, layer.module, 0, shape=str(tuple(last.shape)))
         look = {"style": "filled,bold", "fillcolor": light["raised"]}
         box(drawing, number[id(last)], about(call, t), **look)
     outside = {id(parent) for n in nodes if id(n) not in inside for parent, _ in n.next_functions}

@@ -37,7 +37,7 @@ WIDE = 44
 
 
 @dataclass
-class Call:
+class ModuleCall:
     """One call of a module: where it is in the model, when its first and last node were born, the
     calls inside it, and the result's shape.
     """
@@ -47,8 +47,8 @@ class Call:
     begins: int
     ends: int = 0
     depth: int = 0
-    parent: Call | None = None
-    inside: list[Call] = field(default_factory=list)
+    parent: ModuleCall | None = None
+    inside: list[ModuleCall] = field(default_factory=list)
     shape: str = ""
 
 
@@ -94,16 +94,16 @@ def draw_module(
     return _flow(drawing, model, top, tensors, depth, limit, t)
 
 
-def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
+def _run(model: Module, example: tuple[Any, ...]) -> tuple[ModuleCall, Any]:
     """Call the model once, with inputs that require grad, and note who was called when. The
     model's state is that of a forward pass.
     """
     paths = {id(module): name for name, module in model.named_modules()}
-    top = Call("", model, next_sequence_number())
+    top = ModuleCall("", model, next_sequence_number())
     stack = [top]
 
     def enter(module: Module, args: Any) -> None:
-        call = Call(
+        call = ModuleCall(
             paths[id(module)],
             module,
             next_sequence_number(),
@@ -153,7 +153,7 @@ def _flat(value: Any) -> list[Any]:
 def _flow(
     drawing: Any,
     model: Module,
-    top: Call,
+    top: ModuleCall,
     results: list[Tensor],
     depth: int | None,
     limit: int,
@@ -177,7 +177,7 @@ def _flow(
     parameters = {id(p.node): name for name, p in model.named_parameters()}
     calls = _in_order(top)
     box_of: dict[int, str] = {}  # node -> box
-    frame_of: dict[str, Call | None] = {}
+    frame_of: dict[str, ModuleCall | None] = {}
     lines: dict[str, list[str]] = {}
     looks: dict[str, Look] = {}
     for node in nodes:
@@ -236,8 +236,8 @@ def _between(nodes: list[Any], box_of: Mapping[int, str]) -> dict[tuple[str, str
 
 def _frames(
     drawing: Any,
-    calls: list[Call],
-    frame_of: dict[str, Call | None],
+    calls: list[ModuleCall],
+    frame_of: dict[str, ModuleCall | None],
     lines: dict[str, list[str]],
     looks: dict[str, Look],
     light: Look,
@@ -256,7 +256,7 @@ def _frames(
             held.setdefault(id(c), []).append(key)
     titles: dict[str, list[str]] = {}  # of single boxes, the outermost first
 
-    def fill(where: Any, inside: list[Call], own: list[str]) -> None:
+    def fill(where: Any, inside: list[ModuleCall], own: list[str]) -> None:
         for key in own:
             box(where, key, [*titles.get(key, []), *lines[key]], **looks[key])
         for call in inside:
@@ -282,7 +282,7 @@ def _frames(
     fill(drawing, [call for call in calls if call.depth == 1], boxes.get(0, []))
 
 
-def _line_up(call: Call | None) -> list[Call]:
+def _line_up(call: ModuleCall | None) -> list[ModuleCall]:
     out = []
     while call is not None:
         out.append(call)
@@ -290,7 +290,7 @@ def _line_up(call: Call | None) -> list[Call]:
     return out
 
 
-def _in_order(top: Call) -> list[Call]:
+def _in_order(top: ModuleCall) -> list[ModuleCall]:
     out, stack = [], [top]
     while stack:
         call = stack.pop()
@@ -299,7 +299,7 @@ def _in_order(top: Call) -> list[Call]:
     return out
 
 
-def _innermost(top: Call, born: int) -> Call:
+def _innermost(top: ModuleCall, born: int) -> ModuleCall:
     """The call during which a node was born: ``top`` for those of no call inside it."""
     call = top
     while True:
@@ -309,7 +309,7 @@ def _innermost(top: Call, born: int) -> Call:
         call = deeper
 
 
-def _closed(call: Call, depth: int | None) -> Call | None:
+def _closed(call: ModuleCall, depth: int | None) -> ModuleCall | None:
     """The call around this one that is drawn as one box, if there is one. A module without modules
     inside is closed unless depth is None.
     """
@@ -321,7 +321,7 @@ def _closed(call: Call, depth: int | None) -> Call | None:
     return None if opened else call
 
 
-def about(call: Call, t: Words) -> list[str]:
+def about(call: ModuleCall, t: Words) -> list[str]:
     """The words in a module's box: path and class, settings, parameters, shape of the result."""
     module = call.module
     head = f"{call.path}: {type(module).__name__}" if call.path else type(module).__name__
@@ -353,7 +353,7 @@ def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
                 " draw_graph(depth=1)"
             )
         children = list(module.named_children())
-        lines = about(Call(path, module, 0), t)
+        lines = about(ModuleCall(path, module, 0), t)
         if not children or level >= deepest:
             shapes = [
                 f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]

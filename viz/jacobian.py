@@ -20,7 +20,7 @@ from typing import Any
 from minigrad.viz.texts import words
 
 from minigrad.trace import state_at
-from minigrad.trace.schema import SAMPLE
+from minigrad.trace.value_schema import SAMPLE
 from minigrad.watch import trace_function
 from minigrad.watch.values import more_elements
 

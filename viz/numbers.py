@@ -17,8 +17,8 @@ from typing import Any
 
 from minigrad.viz.constants import WHOLE
 
-from minigrad.trace.schema import LEVELS
 from minigrad.trace.text import number
+from minigrad.trace.value_schema import LEVELS
 
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 

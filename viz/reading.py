@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from minigrad.viz.constants import PHASES, SPACED
 from minigrad.viz.numbers import short
 
-from minigrad.trace.schema import SCHEMA, TraceError
+from minigrad.trace import SCHEMA, TraceError
 from minigrad.trace.text import accented, is_sign
 
 

@@ -44,7 +44,8 @@ values are gone, and each further one, at whose end they are back.
 
 
 class CheckpointError(AutogradError):
-    """A checkpointed function did something else the second time.
+    """A checkpointed function did something else the second time. (The error of files has this
+    name too: `minigrad.serialization.CheckpointError`.)
 
     >>> # fails in backward: another way each time
     >>> checkpoint(lambda x: x.sin() if next(switch) else x.exp(), x)

@@ -57,7 +57,7 @@ class Stream:
 
 class Event:
     """A mark in a stream, by which another stream (or Python) waits and by which time on the GPU
-    is taken.
+    is taken. (`minigrad.core.observe.Event` is an action of the engine that observers see.)
     """
 
     def __init__(self, enable_timing: bool = False) -> None:

@@ -55,6 +55,7 @@ def making(role: str, order: int) -> Iterator[_Building]:
 
 class Node(Tensor):
     """A value in a static graph: an operation and what it is applied to.
+    (`minigrad.core.graph.Node` is an eager tensor's place in the graph of a backward pass.)
 
     op: the operation; inputs: the nodes that it reads; args: the same with the Python numbers among
     the operands; params: its keyword parameters; const_attr: the Python number among the operands,

@@ -14,8 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from .diff import Divergence, first_divergence
+from .fields import TraceError
 from .replay import State, check_laws, state_at
-from .schema import SCHEMA, TraceError, to_json, validate
+from .schema import SCHEMA, to_json, validate
 from .text import table
 
 __all__ = [

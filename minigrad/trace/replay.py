@@ -22,7 +22,7 @@ Cell = tuple[str, str]
 @dataclass
 class State:
     """The table as it stands after some steps: (node, column) -> value. What is not in it was
-    not computed.
+    not computed. (`minigrad.core.graph.State` has the switches of a thread.)
     """
 
     cells: dict[Cell, Any] = field(default_factory=dict)

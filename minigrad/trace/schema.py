@@ -3,15 +3,16 @@ place.
 
 The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution
 travels along an edge of the node that it is for, a step reads only what an earlier step wrote, a
-column exists exactly if some step wrote into it.
+column exists exactly if some step wrote into it. (value_schema.py checks values.)
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from typing import Any
+
+from .fields import field_of, is_count, is_length, is_list, is_one_of, is_text, need, shown
+from .value_schema import check_value
 
 SCHEMA = "minigrad.trace/1"
 PHASES = ("seed", "primal", "tangent", "adjoint", "accumulate", "free", "update")
@@ -27,24 +28,16 @@ STAGES = (
 )
 COLUMNS = ("v", "d", "g")
 COLUMN_PHASES = {"v": "primal", "d": "tangent", "g": "adjoint"}
-SAMPLE = 16
-"""So many elements of an array stand in the document; of larger ones these are the first, in
-row-major order.
-"""
 
 Trace = dict[str, Any]
-
-
-class TraceError(ValueError):
-    """A document is not a well-formed Trace; the message says where and why."""
 
 
 def validate(trace: Any) -> Trace:
     """Return `trace` if it is well-formed; raise TraceError, with the place in the document,
     otherwise.
     """
-    _need(isinstance(trace, dict), "trace", "must be an object")
-    _need(
+    need(isinstance(trace, dict), "trace", "must be an object")
+    need(
         trace.get("schema") == SCHEMA, "schema", f'must be "{SCHEMA}", got {trace.get("schema")!r}'
     )
     for key, kind, name in (
@@ -52,21 +45,21 @@ def validate(trace: Any) -> Trace:
         ("seed", dict, "an object"),
         *((k, list, "a list") for k in _LISTS),
     ):
-        _need(isinstance(trace.get(key), kind), key, f"must be present and be {name}")
+        need(isinstance(trace.get(key), kind), key, f"must be present and be {name}")
     if "source" in trace:
-        _field(trace["source"], "code", _text, "source", "the source text")
+        field_of(trace["source"], "code", is_text, "source", "the source text")
     nodes = _nodes(trace)
     edges = _edges(trace, nodes)
     columns = _columns(trace)
     for key in ("inputs", "outputs"):
         for i, node in enumerate(trace[key]):
-            _need(_in(node, nodes), f"{key}[{i}]", f"names no node: {node!r}")
+            need(is_one_of(node, nodes), f"{key}[{i}]", f"names no node: {node!r}")
     for key, values in trace["seed"].items():
-        _need(key in ("tangents", "adjoints"), f"seed.{key}", "must be tangents or adjoints")
-        _need(isinstance(values, dict), f"seed.{key}", "must be an object of node ids")
+        need(key in ("tangents", "adjoints"), f"seed.{key}", "must be tangents or adjoints")
+        need(isinstance(values, dict), f"seed.{key}", "must be an object of node ids")
         for node, value in values.items():
-            _need(node in nodes, f"seed.{key}", f"names no node: {node!r}")
-            _value(value, f"seed.{key}.{node}")
+            need(node in nodes, f"seed.{key}", f"names no node: {node!r}")
+            check_value(value, f"seed.{key}.{node}")
     _passes(trace, nodes)
     _program(trace, nodes)
     _steps(trace, nodes, edges, columns)
@@ -79,77 +72,42 @@ def validate(trace: Any) -> Trace:
 _LISTS = ("inputs", "outputs", "nodes", "edges", "columns", "steps")
 
 
-def _need(condition: bool, where: str, why: str) -> None:
-    if not condition:
-        raise TraceError(f"{where} {why}.")
-
-
-def _field(item: Any, key: str, test: Callable[[Any], bool], where: str, what: str) -> Any:
-    _need(isinstance(item, dict), where, "must be an object")
-    _need(
-        key in item and test(item[key]),
-        f"{where}.{key}",
-        f"must be {what}, got {_shown(item.get(key))}",
-    )
-    return item[key]
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _in(value: Any, names: Any) -> bool:
-    """Whether a value of whatever kind is one of some texts."""
-    return isinstance(value, str) and value in names
-
-
 def _nodes(trace: Trace) -> dict[str, int]:
     born: dict[str, int] = {}
     for i, node in enumerate(trace["nodes"]):
         where = f"nodes[{i}]"
-        name = _field(node, "id", lambda v: _text(v) and v != "", where, "a non-empty text")
-        _need(name not in born, f"{where}.id", f"is used twice: {name!r}")
-        label = _field(
+        name = field_of(node, "id", lambda v: is_text(v) and v != "", where, "a non-empty text")
+        need(name not in born, f"{where}.id", f"is used twice: {name!r}")
+        label = field_of(
             node,
             "label",
-            lambda v: isinstance(v, dict) and _text(v.get("base")),
+            lambda v: isinstance(v, dict) and is_text(v.get("base")),
             where,
             'an object with a text "base"',
         )
-        _field(node, "kind", lambda v: _in(v, KINDS), where, f"one of {KINDS}")
-        _field(node, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
-        _field(node, "shape", lambda v: _list(v) and all(map(_count, v)), where, "a list of sizes")
-        _field(node, "dtype", _text, where, "a text")
-        _tokens(_field(node, "expr", _list, where, "a list of tokens"), f"{where}.expr")
+        field_of(node, "kind", lambda v: is_one_of(v, KINDS), where, f"one of {KINDS}")
+        field_of(node, "stage", lambda v: is_one_of(v, STAGES), where, f"one of {STAGES}")
+        field_of(
+            node, "shape", lambda v: is_list(v) and all(map(is_count, v)), where, "a list of sizes"
+        )
+        field_of(node, "dtype", is_text, where, "a text")
+        _tokens(field_of(node, "expr", is_list, where, "a list of tokens"), f"{where}.expr")
         if node["kind"] in ("op", "output"):
-            _field(node, "op", _text, where, "a text for op and output nodes")
+            field_of(node, "op", is_text, where, "a text for op and output nodes")
         for key in ("name", "group", "op"):
-            _need(key not in node or _text(node[key]), f"{where}.{key}", "must be a text")
+            need(key not in node or is_text(node[key]), f"{where}.{key}", "must be a text")
         for key in ("sub", "sup"):
-            _need(key not in label or _text(label[key]), f"{where}.label.{key}", "must be a text")
+            need(key not in label or is_text(label[key]), f"{where}.label.{key}", "must be a text")
         if "span" in node:
             _span(node["span"], f"{where}.span", trace)
-        _need(
+        need(
             isinstance(node.get("dangling", False), bool),
             f"{where}.dangling",
             "must be true or false",
         )
         if "saved" in node:
-            _need(
-                _list(node["saved"]) and all(map(_text, node["saved"])),
+            need(
+                is_list(node["saved"]) and all(map(is_text, node["saved"])),
                 f"{where}.saved",
                 "must be a list of names",
             )
@@ -158,8 +116,8 @@ def _nodes(trace: Trace) -> dict[str, int]:
         born[name] = i
     for i, node in enumerate(trace["nodes"]):
         _memory(node, f"nodes[{i}].memory", born)
-        _need(
-            "of" not in node or _in(node["of"], born),
+        need(
+            "of" not in node or is_one_of(node["of"], born),
             f"nodes[{i}].of",
             f"names no node: {node.get('of')!r}",
         )
@@ -171,31 +129,35 @@ COMBINED = ("sum", "largest")
 
 def _terms(terms: Any, shape: list[int], where: str) -> None:
     """A loop and the indices of the arrays in it: of the result one along each axis."""
-    sizes = _field(terms, "sizes", lambda v: _list(v) and all(map(_count, v)), where, "sizes")
-    _field(terms, "combine", lambda v: _in(v, COMBINED), where, f"one of {COMBINED}")
-    operands = _field(terms, "operands", _list, where, "a list of indices")
-    result = _field(
-        terms, "result", lambda v: _list(v) and len(v) == len(shape), where, "an index of each axis"
+    sizes = field_of(terms, "sizes", lambda v: is_list(v) and all(map(is_count, v)), where, "sizes")
+    field_of(terms, "combine", lambda v: is_one_of(v, COMBINED), where, f"one of {COMBINED}")
+    operands = field_of(terms, "operands", is_list, where, "a list of indices")
+    result = field_of(
+        terms,
+        "result",
+        lambda v: is_list(v) and len(v) == len(shape),
+        where,
+        "an index of each axis",
     )
     added = terms.get("added", [])
-    good = _list(added) and all(_count(n) and n < len(operands) for n in added)
-    _need(good, f"{where}.added", "must be positions of operands")
+    good = is_list(added) and all(is_count(n) and n < len(operands) for n in added)
+    need(good, f"{where}.added", "must be positions of operands")
     for index in (result, *operands):
-        for along in index if _list(index) else [index]:
+        for along in index if is_list(index) else [index]:
             good = (
-                _list(along)
+                is_list(along)
                 and along
                 and isinstance(along[0], int)
                 and all(
-                    _list(pair)
+                    is_list(pair)
                     and len(pair) == 2
-                    and _count(pair[0])
+                    and is_count(pair[0])
                     and pair[0] < len(sizes)
                     and isinstance(pair[1], int)
                     for pair in along[1:]
                 )
             )
-            _need(good, where, f"must hold [offset, [variable, factor], …], got {_shown(along)}")
+            need(good, where, f"must hold [offset, [variable, factor], …], got {shown(along)}")
 
 
 def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
@@ -203,26 +165,30 @@ def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
     of another value.
     """
     given = node.get("memory", {"bytes": 0})
-    _need(
+    need(
         isinstance(given, dict) and given.keys() in ({"of"}, {"bytes"}, {"bytes", "at"}),
         where,
         "must hold bytes, bytes and at, or of",
     )
-    _need(
-        all(_count(given[key]) for key in ("bytes", "at") if key in given),
+    need(
+        all(is_count(given[key]) for key in ("bytes", "at") if key in given),
         where,
         "must count bytes in whole numbers",
     )
-    _need("of" not in given or _in(given["of"], born), where, f"names no node: {given.get('of')!r}")
+    need(
+        "of" not in given or is_one_of(given["of"], born),
+        where,
+        f"names no node: {given.get('of')!r}",
+    )
 
 
 def _span(span: Any, where: str, trace: Trace) -> None:
-    _need(
-        _list(span) and len(span) == 4 and all(map(_count, span)),
+    need(
+        is_list(span) and len(span) == 4 and all(map(is_count, span)),
         where,
         "must be four numbers: line, column, end line, end column",
     )
-    _need(
+    need(
         1 <= span[0] <= span[2] and (span[0], span[1]) <= (span[2], span[3]),
         where,
         f"must end after it begins, got {span}",
@@ -234,24 +200,24 @@ def _span(span: Any, where: str, trace: Trace) -> None:
             and span[1] <= len(lines[span[0] - 1])
             and span[3] <= len(lines[span[2] - 1])
         )
-        _need(inside, where, f"leaves the source text: {span}")
+        need(inside, where, f"leaves the source text: {span}")
 
 
 def _edges(trace: Trace, nodes: dict[str, int]) -> dict[str, Any]:
     edges: dict[str, Any] = {}
     for i, edge in enumerate(trace["edges"]):
         where = f"edges[{i}]"
-        name = _field(edge, "id", lambda v: _text(v) and v != "", where, "a non-empty text")
-        _need(name not in edges, f"{where}.id", f"is used twice: {name!r}")
+        name = field_of(edge, "id", lambda v: is_text(v) and v != "", where, "a non-empty text")
+        need(name not in edges, f"{where}.id", f"is used twice: {name!r}")
         for end in ("src", "dst"):
-            _field(edge, end, lambda v: _in(v, nodes), where, "a node's id")
-        _need(
+            field_of(edge, end, lambda v: is_one_of(v, nodes), where, "a node's id")
+        need(
             nodes[edge["src"]] < nodes[edge["dst"]],
             where,
             f"leads from {edge['src']} to the older {edge['dst']}",
         )
-        _field(edge, "slot", _count, where, "an operand position")
-        _field(edge, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
+        field_of(edge, "slot", is_count, where, "an operand position")
+        field_of(edge, "stage", lambda v: is_one_of(v, STAGES), where, f"one of {STAGES}")
         edges[name] = edge
     return edges
 
@@ -260,11 +226,11 @@ def _columns(trace: Trace) -> list[str]:
     keys: list[str] = []
     for i, column in enumerate(trace["columns"]):
         where = f"columns[{i}]"
-        key = _field(column, "key", lambda v: _in(v, COLUMNS), where, f"one of {COLUMNS}")
-        _need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
-        _field(column, "label", _text, where, "a text")
+        key = field_of(column, "key", lambda v: is_one_of(v, COLUMNS), where, f"one of {COLUMNS}")
+        need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
+        field_of(column, "label", is_text, where, "a text")
         phase = COLUMN_PHASES[key]
-        _field(column, "phase", phase.__eq__, where, phase)
+        field_of(column, "phase", phase.__eq__, where, phase)
         keys.append(key)
     return keys
 
@@ -274,58 +240,58 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
     ever: set[str] = set()
     for i, step in enumerate(trace["steps"]):
         where = f"steps[{i}]"
-        _field(step, "phase", lambda v: _in(v, PHASES), where, f"one of {PHASES}")
-        _field(step, "node", lambda v: _in(v, nodes), where, "a node's id")
-        _field(step, "say", _text, where, "a sentence")
-        _tokens(_field(step, "formula", _list, where, "a list of tokens"), f"{where}.formula")
-        for e in _field(step, "edges", _list, where, "a list of edge ids"):
-            _need(_in(e, edges), f"{where}.edges", f"names no edge: {e!r}")
-        for cell in _field(step, "reads", _list, where, "a list of [node, column]"):
-            _need(
-                _list(cell) and len(cell) == 2 and all(map(_text, cell)),
+        field_of(step, "phase", lambda v: is_one_of(v, PHASES), where, f"one of {PHASES}")
+        field_of(step, "node", lambda v: is_one_of(v, nodes), where, "a node's id")
+        field_of(step, "say", is_text, where, "a sentence")
+        _tokens(field_of(step, "formula", is_list, where, "a list of tokens"), f"{where}.formula")
+        for e in field_of(step, "edges", is_list, where, "a list of edge ids"):
+            need(is_one_of(e, edges), f"{where}.edges", f"names no edge: {e!r}")
+        for cell in field_of(step, "reads", is_list, where, "a list of [node, column]"):
+            need(
+                is_list(cell) and len(cell) == 2 and all(map(is_text, cell)),
                 f"{where}.reads",
-                f"must hold [node, column], got {_shown(cell)}",
+                f"must hold [node, column], got {shown(cell)}",
             )
-            _need(
+            need(
                 tuple(cell) in written,
                 f"{where}.reads",
                 f"reads {cell[0]} ({cell[1]}) before it was written",
             )
-        for cell in _field(step, "writes", _list, where, "a list of [node, column, value]"):
-            _need(
-                _list(cell) and len(cell) == 3,
+        for cell in field_of(step, "writes", is_list, where, "a list of [node, column, value]"):
+            need(
+                is_list(cell) and len(cell) == 3,
                 f"{where}.writes",
-                f"must hold [node, column, value], got {_shown(cell)}",
+                f"must hold [node, column, value], got {shown(cell)}",
             )
-            _need(
-                _in(cell[0], nodes) and _in(cell[1], columns),
+            need(
+                is_one_of(cell[0], nodes) and is_one_of(cell[1], columns),
                 f"{where}.writes",
                 f"names no node or column: {cell[:2]!r}",
             )
-            _value(cell[2], f"{where}.writes")
+            check_value(cell[2], f"{where}.writes")
         for key in (
-            _field(step, "clear", _list, where, "a list of columns") if "clear" in step else []
+            field_of(step, "clear", is_list, where, "a list of columns") if "clear" in step else []
         ):
-            _need(_in(key, columns), f"{where}.clear", f"names no column: {key!r}")
+            need(is_one_of(key, columns), f"{where}.clear", f"names no column: {key!r}")
             written = {cell for cell in written if cell[1] != key}
         written.update((cell[0], cell[1]) for cell in step["writes"])
         ever.update(cell[1] for cell in step["writes"])
         _entries(step, where, trace)
         for key in ("add", "drops", "free", "holds", "keep", "uses"):
-            _need(
-                _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])),
+            need(
+                is_list(step.get(key, [])) and all(is_one_of(n, nodes) for n in step.get(key, [])),
                 f"{where}.{key}",
                 "must be a list of node ids",
             )
-        _need(
-            "line" not in step or (_count(step["line"]) and step["line"] >= 1),
+        need(
+            "line" not in step or (is_count(step["line"]) and step["line"] >= 1),
             f"{where}.line",
             "must be a line number from 1",
         )
         _contributions(step, where, edges)
         _decisions(step, where, trace)
     for key in columns:
-        _need(
+        need(
             key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed"
         )
 
@@ -340,33 +306,33 @@ def _program(trace: Trace, nodes: dict[str, int]) -> None:
     known: set[str] = set()
     for i, block in enumerate(trace.get("blocks", [])):
         where = f"blocks[{i}]"
-        name = _field(block, "id", lambda v: _text(v) and v not in known, where, "a new text")
-        _field(block, "kind", lambda v: _in(v, BLOCKS), where, f"one of {BLOCKS}")
-        _field(block, "label", _text, where, "a text")
-        _need(
-            "parent" not in block or _in(block["parent"], known),
+        name = field_of(block, "id", lambda v: is_text(v) and v not in known, where, "a new text")
+        field_of(block, "kind", lambda v: is_one_of(v, BLOCKS), where, f"one of {BLOCKS}")
+        field_of(block, "label", is_text, where, "a text")
+        need(
+            "parent" not in block or is_one_of(block["parent"], known),
             f"{where}.parent",
             f"names no earlier block: {block.get('parent')!r}",
         )
         for key in ("line", "round", "rounds"):
-            _need(key not in block or _count(block[key]), f"{where}.{key}", "must be a number")
+            need(key not in block or is_count(block[key]), f"{where}.{key}", "must be a number")
         known.add(name)
     for i, node in enumerate(trace["nodes"]):
-        _need(
-            "block" not in node or _in(node["block"], known),
+        need(
+            "block" not in node or is_one_of(node["block"], known),
             f"nodes[{i}].block",
             f"names no block: {node.get('block')!r}",
         )
     if "error" in trace:
         for key in ("type", "message"):
-            _field(trace["error"], key, _text, "error", "a text")
-        _field(trace["error"], "node", lambda v: _in(v, nodes), "error", "a node's id")
+            field_of(trace["error"], key, is_text, "error", "a text")
+        field_of(trace["error"], "node", lambda v: is_one_of(v, nodes), "error", "a node's id")
 
 
 def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:
-    for one in _field(step, "decides", _list, where, "a list") if "decides" in step else []:
+    for one in field_of(step, "decides", is_list, where, "a list") if "decides" in step else []:
         for key in ("answer", "loop"):
-            _field(one, key, lambda v: isinstance(v, bool), f"{where}.decides", "true or false")
+            field_of(one, key, lambda v: isinstance(v, bool), f"{where}.decides", "true or false")
         for key in ("runs", "skips"):
             if key in one:
                 _span(one[key], f"{where}.decides.{key}", trace)
@@ -377,22 +343,22 @@ def _passes(trace: Trace, nodes: dict[str, int]) -> None:
     rows and columns by nodes.
     """
     for i, one in enumerate(
-        _field(trace, "passes", _list, "trace", "a list of passes") if "passes" in trace else []
+        field_of(trace, "passes", is_list, "trace", "a list of passes") if "passes" in trace else []
     ):
-        _field(
+        field_of(
             one,
             "mode",
-            lambda v: _in(v, ("forward", "reverse")),
+            lambda v: is_one_of(v, ("forward", "reverse")),
             f"passes[{i}]",
             "forward or reverse",
         )
-        _field(one, "seed", lambda v: isinstance(v, dict), f"passes[{i}]", "an object")
+        field_of(one, "seed", lambda v: isinstance(v, dict), f"passes[{i}]", "an object")
     if "jacobian" in trace:
         for key in ("rows", "columns"):
-            _field(
+            field_of(
                 trace["jacobian"],
                 key,
-                lambda v: _list(v) and all(map(_text, v)),
+                lambda v: is_list(v) and all(map(is_text, v)),
                 "jacobian",
                 "a list of names",
             )
@@ -400,137 +366,46 @@ def _passes(trace: Trace, nodes: dict[str, int]) -> None:
 
 def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
     if "pass" in step:
-        _need(
-            _count(step["pass"]) and step["pass"] < len(trace.get("passes", [])),
+        need(
+            is_count(step["pass"]) and step["pass"] < len(trace.get("passes", [])),
             f"{where}.pass",
             "must be the number of a pass",
         )
     for cell in (
-        _field(step, "entries", _list, where, "a list of [row, column, value]")
+        field_of(step, "entries", is_list, where, "a list of [row, column, value]")
         if "entries" in step
         else []
     ):
-        _need(
-            _list(cell) and len(cell) == 3 and "jacobian" in trace,
+        need(
+            is_list(cell) and len(cell) == 3 and "jacobian" in trace,
             f"{where}.entries",
             "must hold [row, column, value] of the jacobian",
         )
         rows, columns = len(trace["jacobian"]["rows"]), len(trace["jacobian"]["columns"])
-        inside = _count(cell[0]) and _count(cell[1]) and cell[0] < rows and cell[1] < columns
-        _need(inside, f"{where}.entries", f"lies outside the matrix: {cell[:2]}")
-        _value(cell[2], f"{where}.entries")
+        inside = is_count(cell[0]) and is_count(cell[1]) and cell[0] < rows and cell[1] < columns
+        need(inside, f"{where}.entries", f"lies outside the matrix: {cell[:2]}")
+        check_value(cell[2], f"{where}.entries")
 
 
 def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> None:
     for j, part in enumerate(
-        _field(step, "contribs", _list, where, "a list of contributions")
+        field_of(step, "contribs", is_list, where, "a list of contributions")
         if "contribs" in step
         else []
     ):
         place = f"{where}.contribs[{j}]"
-        edge = edges[_field(part, "edge", lambda v: _in(v, edges), place, "an edge's id")]
+        edge = edges[field_of(part, "edge", lambda v: is_one_of(v, edges), place, "an edge's id")]
         end = "dst" if step["phase"] == "tangent" else "src"
-        _need(
+        need(
             edge[end] == step["node"],
             f"{place}.edge",
             f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}",
         )
         for key in ("upstream", "product"):
-            _need(key in part, f"{place}.{key}", "must be present")
+            need(key in part, f"{place}.{key}", "must be present")
         for key in ("local", "upstream", "product", "before", "after"):
             if key in part:
-                _value(part[key], f"{place}.{key}")
-
-
-def _value(value: Any, where: str) -> None:
-    if isinstance(value, dict):
-        if "shape" in value:
-            _need(
-                _list(value["shape"]) and all(map(_count, value["shape"])),
-                where,
-                "an array's shape must be a list of sizes",
-            )
-            _field(value, "dtype", _text, where, "a text")
-            size = math.prod(value["shape"])
-            sample = _field(value, "sample", _list, where, "a list of the first elements")
-            _need(
-                len(sample) == min(size, SAMPLE),
-                f"{where}.sample",
-                f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}",
-            )
-            if "elements" in value:
-                _elements(value, size, where)
-            if "heat" in value:
-                _heat(value["heat"], f"{where}.heat")
-            for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
-                _need(
-                    not (isinstance(v, dict) and "shape" in v),
-                    where,
-                    "an array's elements must be numbers",
-                )
-                _value(v, where)
-            return
-        _need(
-            value.keys() == {"re", "im"},
-            where,
-            f"must be a number or a value object, got {_shown(value)}",
-        )
-        for v in (value["re"], value["im"]):
-            _need(
-                not isinstance(v, dict), where, "the parts of a complex number must be real numbers"
-            )
-            _value(v, where)
-        return
-    if isinstance(value, str):
-        _need(value in ("nan", "inf", "-inf"), where, f"must be a number, got {value!r}")
-        return
-    _need(
-        isinstance(value, bool | int | float),
-        where,
-        f"must be a number, got {type(value).__name__}",
-    )
-    _need(
-        isinstance(value, int) or math.isfinite(value),
-        where,
-        'must write NaN and infinity as the texts "nan", "inf", "-inf"',
-    )
-
-
-def _elements(value: dict[str, Any], size: int, where: str) -> None:
-    """Every element of a large array, of which the sample holds the first."""
-    found = _field(value, "elements", _list, where, "a list of all elements")
-    _need(len(found) == size, f"{where}.elements", f"must hold {size} numbers, got {len(found)}")
-    _need(
-        found[: len(value["sample"])] == value["sample"],
-        f"{where}.elements",
-        "must begin as sample",
-    )
-    for v in found:
-        _need(not (isinstance(v, dict) and "shape" in v), where, "elements must be numbers")
-        _value(v, where)
-
-
-LEVELS = "0123456789abcdefg"
-"""The colours of a heat map: 8 stands for zero, 0 and g for minus and plus the scale; "n" is not
-a number.
-"""
-
-
-def _heat(heat: Any, where: str) -> None:
-    shape = _field(
-        heat,
-        "shape",
-        lambda v: _list(v) and len(v) == 2 and all(map(_count, v)),
-        where,
-        "two sizes",
-    )
-    _field(heat, "scale", _length, where, "a number")
-    good = _field(heat, "levels", _text, where, "a text of levels")
-    _need(
-        len(good) == math.prod(shape) and set(good) <= {*LEVELS, "n"},
-        f"{where}.levels",
-        "must hold one level for each cell",
-    )
+                check_value(part[key], f"{place}.{key}")
 
 
 _NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
@@ -540,27 +415,27 @@ _PLAIN = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "te
 def _tokens(tokens: list[Any], where: str) -> None:
     for i, token in enumerate(tokens):
         place = f"{where}[{i}]"
-        kind = _field(
+        kind = field_of(
             token,
             "t",
-            lambda v: _in(v, _NESTED) or _in(v, _PLAIN),
+            lambda v: is_one_of(v, _NESTED) or is_one_of(v, _PLAIN),
             place,
             f"one of {(*_PLAIN, *_NESTED)}",
         )
         for key in _NESTED.get(kind, ()):
-            _tokens(_field(token, key, _list, place, "a list of tokens"), f"{place}.{key}")
+            _tokens(field_of(token, key, is_list, place, "a list of tokens"), f"{place}.{key}")
         if kind == "num":
-            _need("value" in token, f"{place}.value", "must be present")
-            _value(token["value"], f"{place}.value")
+            need("value" in token, f"{place}.value", "must be present")
+            check_value(token["value"], f"{place}.value")
         elif kind in _PLAIN:
-            _field(token, _PLAIN[kind], _text, place, "a text")
-        _need(
-            "col" not in token or _in(token["col"], COLUMNS),
+            field_of(token, _PLAIN[kind], is_text, place, "a text")
+        need(
+            "col" not in token or is_one_of(token["col"], COLUMNS),
             f"{place}.col",
             f"must be one of {COLUMNS}",
         )
-        _need(
-            "accent" not in token or _in(token["accent"], ("dot", "bar")),
+        need(
+            "accent" not in token or is_one_of(token["accent"], ("dot", "bar")),
             f"{place}.accent",
             "must be dot or bar",
         )
@@ -568,24 +443,20 @@ def _tokens(tokens: list[Any], where: str) -> None:
 
 def _layout(layout: Any, nodes: dict[str, int], edges: dict[str, Any]) -> None:
     for key in ("width", "height"):
-        _field(layout, key, _length, "layout", "a length")
-    for name, box in _field(
+        field_of(layout, key, is_length, "layout", "a length")
+    for name, box in field_of(
         layout, "nodes", lambda v: isinstance(v, dict), "layout", "an object of node ids"
     ).items():
-        _need(name in nodes, "layout.nodes", f"names no node: {name!r}")
+        need(name in nodes, "layout.nodes", f"names no node: {name!r}")
         for key in "xywh":
-            _field(box, key, _length, f"layout.nodes.{name}", "a number")
-    for name, line in _field(
+            field_of(box, key, is_length, f"layout.nodes.{name}", "a number")
+    for name, line in field_of(
         layout, "edges", lambda v: isinstance(v, dict), "layout", "an object of edge ids"
     ).items():
-        _need(name in edges, "layout.edges", f"names no edge: {name!r}")
-        points = _field(line, "points", _list, f"layout.edges.{name}", "a list of points")
-        good = all(_list(p) and len(p) == 2 and all(map(_length, p)) for p in points)
-        _need(good, f"layout.edges.{name}.points", "must hold [x, y] pairs of numbers")
-
-
-def _length(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        need(name in edges, "layout.edges", f"names no edge: {name!r}")
+        points = field_of(line, "points", is_list, f"layout.edges.{name}", "a list of points")
+        good = all(is_list(p) and len(p) == 2 and all(map(is_length, p)) for p in points)
+        need(good, f"layout.edges.{name}.points", "must hold [x, y] pairs of numbers")
 
 
 def to_json(trace: Trace) -> str:

@@ -16,11 +16,11 @@ from .trace_writer import TraceWriter
 from .values import array_of, payload_value
 
 if TYPE_CHECKING:
-    from .trace_recorder import Call
+    from .trace_recorder import OperationCall
 
 
 def tangent_step(
-    trace: TraceWriter, call: Call, result: Any, out: Tensor, index: int | None, level: int
+    trace: TraceWriter, call: OperationCall, result: Any, out: Tensor, index: int | None, level: int
 ) -> None:
     """The step for the tangent of a result; index: its position among several results."""
     assert out.tangents is not None
@@ -83,7 +83,7 @@ def _share(part: Any, index: int | None, out: Tensor) -> Any:
         return primitive.registry["broadcast_to"](part, shape=out.shape)
 
 
-def _local_tangents(call: Call, out: Tensor, level: int) -> list[Any]:
+def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
     """∂y/∂x for each operand with a tangent, where it is one number or one number an element:
     the operation's own rule with ẋ = 1.
     """

@@ -47,7 +47,7 @@ these, and so on.
 """
 
 
-class Call:
+class OperationCall:
     """An operation under way: what it was called with, as it was then (memory may be
     overwritten), and where in the source.
     """
@@ -105,14 +105,14 @@ class TraceRecorder(TraceWriter):
         self._birth = next_sequence_number()  # older nodes were made before the traced function ran
         self.adjoints = Adjoints(self, self._birth)
         self._by_array: dict[int, tuple[str, bytes]] = {}
-        self._calls: dict[Event, Call] = {}
+        self._calls: dict[Event, OperationCall] = {}
         self._assigned: tuple[FrameType, str, str, ref[Tensor]] | None = None
         self._reversing = False
         self._outer_pass = (
             state.running_pass
         )  # of a pass during which the trace itself runs, in a hook
         self._problem: AutogradError | None = None
-        self._failed: tuple[Call, int] | None = None  # the latest operation that raised, and what
+        self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
 
     # ----------------------------------------------------------------------- values and their names
 
@@ -190,7 +190,7 @@ class TraceRecorder(TraceWriter):
             places.insert(0, places[0].parents[0] if places[0] is not None else None)
         current = view.view_of.base
         for (prim, params), place in zip(steps, places, strict=True):
-            call = Call(prim, (current,), params, [self.name_of(current)])
+            call = OperationCall(prim, (current,), params, [self.name_of(current)])
             with unobserved():
                 current = prim(wrap(current.array, None, current.tangents), **params)
             current.node = place
@@ -347,7 +347,7 @@ class TraceRecorder(TraceWriter):
                 self.name_of(value)
             else:  # what it means for the base: the same with a region replaced
                 base, params = target.view_of.base, {"steps": target.view_of.steps}
-                call = Call(
+                call = OperationCall(
                     primitive.registry["scatter_view"],
                     (base, value),
                     params,
@@ -392,10 +392,10 @@ class TraceRecorder(TraceWriter):
             return bool(container.args[-1] > self._level) and container.parent in self._calls
         return container.phase in ("backward", "leaf", "region") and self._visible(container)
 
-    def _call(self, event: Event) -> Call:
+    def _call(self, event: Event) -> OperationCall:
         self._note_variable()
         operands = [self.name_of(a) if _is_operand(a) else None for a in event.args]
-        call = Call(event.primitive, event.args, event.params, operands)
+        call = OperationCall(event.primitive, event.args, event.params, operands)
         self._locate(call)
         container = event.parent
         while container is not None and container.phase == "region" and container is not self._root:
@@ -429,7 +429,7 @@ class TraceRecorder(TraceWriter):
         )
         return min(max(before + 1, *known, 1), len(GENERATIONS) - 1)
 
-    def _locate(self, call: Call) -> None:
+    def _locate(self, call: OperationCall) -> None:
         """Where in the source the traced function stands."""
         frame = self.map.frame()
         if frame is not None:
@@ -449,7 +449,7 @@ class TraceRecorder(TraceWriter):
 
     # -------------------------------------------------------------------------- values and tangents
 
-    def _finish(self, call: Call, result: Any) -> None:
+    def _finish(self, call: OperationCall, result: Any) -> None:
         """An operation has its result or results: a node, its edges and a step for each, and a
         step for each tangent.
         """
@@ -463,7 +463,7 @@ class TraceRecorder(TraceWriter):
         if call.variable is not None and isinstance(result, Tensor):
             self._assigned = (*call.variable, call.names[0], ref(result))
 
-    def note(self, call: Call, out: Tensor, index: int | None) -> str:
+    def note(self, call: OperationCall, out: Tensor, index: int | None) -> str:
         """The node, the edges and the step of a result; its name."""
         prim, operands = call.primitive, call.operands
         name = self.fresh_name("v")
@@ -514,7 +514,7 @@ class TraceRecorder(TraceWriter):
         self._note_terms(call, node, out)
         return name
 
-    def _note_terms(self, call: Call, node: dict[str, Any], out: Tensor) -> None:
+    def _note_terms(self, call: OperationCall, node: dict[str, Any], out: Tensor) -> None:
         """Which elements meet in those of a result, and all of these elements."""
         formula = getattr(call.primitive, "terms", None)
         if formula is None or not all(isinstance(a, Tensor) for a in call.args):
@@ -528,7 +528,7 @@ class TraceRecorder(TraceWriter):
         arrays = {name: a.array for name, a in read if name is not None}
         self.hold_whole(node["id"], "v", {**arrays, node["id"]: out.array})
 
-    def _assign(self, call: Call | None, target: Tensor, value: Tensor) -> None:
+    def _assign(self, call: OperationCall | None, target: Tensor, value: Tensor) -> None:
         """An in-place operation has written: from now on the target (or the tensor that it looks
         into) stands for the new value.
         """

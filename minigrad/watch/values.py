@@ -13,7 +13,7 @@ from typing import Any
 from .. import backend
 from ..core.tensor import Tensor
 from ..errors import AutogradError
-from ..trace.schema import LEVELS, SAMPLE
+from ..trace.value_schema import LEVELS, SAMPLE
 
 _elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
 

@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.primitive import registry
 from minigrad.ops.terms import MOST, Index, Terms, as_data
-from minigrad.trace.schema import TraceError, validate
+from minigrad.trace import TraceError, validate
 from minigrad.watch.trace import trace_function
 from minigrad.watch.trace_writer import ALL_WHOLE, WHOLE
 from tests.helpers.op_cases import CASES, Case

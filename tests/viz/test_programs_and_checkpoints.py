@@ -14,8 +14,7 @@ from minigrad import observers, viz
 from minigrad.autograd.checkpoint import FIRST
 from minigrad.errors import GraphError
 from minigrad.program import trace as record
-from minigrad.trace import check_laws, state_at, validate
-from minigrad.trace.schema import TraceError
+from minigrad.trace import TraceError, check_laws, state_at, validate
 from minigrad.watch import trace_function
 
 

@@ -11,7 +11,7 @@ from minigrad.viz.numbers import brief, heat_of
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Group, Line, Mark, Text
 from minigrad.viz.reading import caption, heading_runs, plain
 
-from minigrad.trace.schema import LEVELS
+from minigrad.trace.value_schema import LEVELS
 
 HATCH = 8
 """The distance between the slanted lines over a card that leads to no output."""

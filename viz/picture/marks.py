@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from minigrad.viz.bundle import stylesheet
 from minigrad.viz.reading import Run
 
-from minigrad.trace.schema import LEVELS
+from minigrad.trace.value_schema import LEVELS
 
 GHOST = 0.13
 """The opacity of what has not been computed yet."""
