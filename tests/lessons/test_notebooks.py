@@ -37,6 +37,15 @@ class TestFile:
         assert text == json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
         assert all(isinstance(c["source"], list) for c in document["cells"])
 
+    def test_a_displayed_formula_is_a_paragraph_of_its_own(self, path):
+        """The site reads `$$` in the middle of a paragraph as two empty formulas, and then the
+        text between the next two dollars as a formula.
+        """
+        texts = ("".join(c["source"]) for c in cells(path, "markdown"))
+        paragraphs = [p.strip() for text in texts for p in re.split(r"\n\s*\n", text)]
+        displayed = re.compile(r"\$\$.+\$\$", re.DOTALL)
+        assert [p for p in paragraphs if "$$" in p and not displayed.fullmatch(p)] == []
+
     def test_cells_have_ids_that_people_can_read(self, path):
         ids = [c["id"] for c in cells(path, "code") + cells(path, "markdown")]
         assert len(set(ids)) == len(ids)
