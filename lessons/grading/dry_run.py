@@ -88,7 +88,7 @@ def dry_run(path: Path) -> Found:
     cells = [
         (f"cell {number}", source)
         for number, cell in enumerate(cells_of(notebook), 1)
-        if cell.get("cell_type") == "code"
+        if (cell.get("cell_type") == "code" or _is_answer(cell))
         and asked_in(source := source_of(cell)) is None
         and source.strip()
     ]
@@ -118,6 +118,15 @@ def dry_run(path: Path) -> Found:
         more = f", nor {', '.join(others)}, which fail{'s' * (len(others) < 2)} too" * bool(others)
         found.tell("·", f"{failed[0]} No exercise needs it{more}.")
     return found
+
+
+def _is_answer(cell: dict[str, Any]) -> bool:
+    """Whether a cell was one for an answer's code when it was handed out: it is graded even if it
+    has become text.
+    """
+    metadata = cell.get("metadata")
+    about = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    return isinstance(about, dict) and bool(about.get("solution")) and not about.get("grade")
 
 
 def _asked(

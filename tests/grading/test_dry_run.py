@@ -41,6 +41,20 @@ def test_what_is_right_loses_nothing(folder, capsys):
     assert "✓ f: it runs" in said and "nothing would be lost" in said
 
 
+def test_an_answer_that_has_become_text_is_run_as_in_grading(folder):
+    """One key in Jupyter makes text of a cell; a proof, which a person grades, is no code."""
+    book = notebook({})
+    for cell in book["cells"]:
+        if cell["id"] == "f":
+            cell["cell_type"] = "markdown"
+    about = {"grade_id": "proof", "grade": True, "solution": True, "locked": False, "points": 5}
+    proof = {"cell_type": "markdown", "metadata": {"nbgrader": about}, "source": "By 1 = 1: so."}
+    book["cells"].append(proof)
+    (folder / "small.ipynb").write_text(json.dumps(book))
+    found = dry_run(folder / "small.ipynb")
+    assert [mark for mark, _ in found.lines] == ["✓"] * 3, found
+
+
 def test_what_would_be_lost_is_said_with_its_cell_and_a_way_out(folder, capsys, monkeypatch):
     """What is not there in grading, files that are not handed in, loops, and what is unfinished."""
     (folder / "data").mkdir()
