@@ -25,9 +25,9 @@ from ..backend import (
     device_of,
 )
 from ..core.apply import compute
-from ..core.tensor import Tensor, wrap, write_payload
+from ..core.tensor import Tensor, memory_version, wrap, write_payload
 from ..errors import ProgramError
-from .bindings import TensorBinding
+from .bindings import GradientBinding, TensorBinding
 from .effects_code import Effects, effects_code, fresh
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
@@ -329,9 +329,13 @@ class Replayer:
         self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]
     ) -> Any:
         """Write what is to be written, whole, and give back the results nested as recorded."""
+        written = [tensor for place, _ in new if (tensor := _written_tensor(place)) is not None]
+        counts = [(version := memory_version(tensor), version.count) for tensor in written]
         try:
             self._commit(new, gradients)
-        except BaseException:  # an interrupt: nothing is left half done
+        except BaseException:  # an interrupt: nothing is left half done, or counted twice
+            for version, count in counts:
+                version.count = count
             self._commit(new, gradients)
             raise
         return self.finish(results, tensors)
@@ -340,13 +344,11 @@ class Replayer:
         for update in self.updates:
             if update.counted:
                 update.commit()
-        while new:
-            place, array = new[-1]
+        for place, array in reversed(new):
             if type(place) is Tensor:
                 write_payload(place, array)
             else:
                 self._write(place, array)
-            new.pop()
         for leaf, gradient in gradients:
             leaf.stored_grad = gradient
 
@@ -432,6 +434,15 @@ class Replayer:
             "buffers": len(lowered.buffers),
             "reused": lowered.arena.reused + lowered.taken_over,
         }
+
+
+def _written_tensor(place: Any) -> Tensor | None:
+    """The tensor whose memory an update overwrites; None if that is an optimiser's state."""
+    if type(place) is GradientBinding:
+        return place.leaf.stored_grad
+    return (
+        place.tensor if type(place) is TensorBinding else place if type(place) is Tensor else None
+    )
 
 
 def _root_of(program: Program, makers: list[int], number: int) -> int:

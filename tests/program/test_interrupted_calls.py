@@ -23,6 +23,7 @@ from minigrad import nn, optim
 from minigrad.core import observe
 from minigrad.core.graph import state
 from minigrad.nn import functional as F
+from minigrad.program import run
 
 LIBRARY = f"minigrad{os.sep}"
 CALLS = 5
@@ -288,6 +289,30 @@ def test_interrupts_at_lines_of_the_library(name: str) -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_interrupts_at_many_lines_of_the_library(name: str) -> None:
     check(name, 30)
+
+
+def test_an_interrupt_between_two_writes_of_the_first_replay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each piece of memory is written, and counted once."""
+    a, b = mg.ones(2), mg.ones(2)
+    f = mg.compile(lambda: (a.mul_(2), b.mul_(3))[0])
+    for _ in range(3):
+        f()
+    write, left = run.write_payload, [1]
+
+    def interrupted_once(*args: Any) -> None:
+        write(*args)
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "write_payload", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        f()
+    assert not left and f.programs
+    assert (a.tolist(), b.tolist()) == ([16, 16], [81, 81])
+    assert (a._version, b._version) == (4, 4)
 
 
 def main() -> None:
