@@ -105,7 +105,8 @@ def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
             )
             result = function(*map(wide, args), **{k: wide(a) for k, a in params.items()})
             dtype = wanted or dtypes.pop()
-            if (dtypes and wanted is None) or not is_narrow(dtype):
+            is_complex = any(a.dtype.kind == "c" for a in arrays)
+            if not is_narrow(dtype) or (wanted is None and (dtypes or is_complex)):
                 return result
             if isinstance(result, tuple):
                 return tuple(cast(r, dtype=dtype) for r in result)

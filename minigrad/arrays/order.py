@@ -182,6 +182,11 @@ def nanmedian(x: TensorLike, dim: int | None = None, keepdim: bool = False) -> A
 def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
     if dim is None:
         if x.numel() == 0:
+            if not backend.is_differentiable(x.dtype):
+                raise ValueError(
+                    f"{function}: there is no element, and {x.dtype} has no NaN. Convert first,"
+                    " with .float()."
+                )
             return fn.full_like(x.sum().detach(), math.nan)
         value = _median(x.detach().reshape(-1), 0, False, function).values
         if not backend.is_differentiable(x.dtype):

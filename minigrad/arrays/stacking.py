@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .. import backend
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
@@ -229,13 +230,12 @@ def block_diag(*tensors: Any) -> Tensor:
             raise ShapeError(
                 f"block_diag: tensor {i} must have at most 2 dimensions, got shape {block.shape}."
             )
-    blocks = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
+    dtype = backend.result_type([block.array for block in blocks])
+    blocks = [block.reshape((1,) * (2 - block.ndim) + block.shape).to(dtype) for block in blocks]
     widths = [block.shape[1] for block in blocks]
     rows = []
     for i, block in enumerate(blocks):
-        zeros = [
-            fn.zeros((block.shape[0], w), dtype=block.dtype, device=block.device) for w in widths
-        ]
+        zeros = [fn.zeros((block.shape[0], w), dtype=dtype, device=block.device) for w in widths]
         rows.append(fn.cat([*zeros[:i], block, *zeros[i + 1 :]], 1))
     return fn.cat(rows, 0)
 

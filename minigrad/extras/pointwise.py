@@ -12,7 +12,7 @@ from .. import functions as fn
 from ..arrays.operands import floating
 from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError
-from ..functions.arguments import check_factor, tensor_for_cast
+from ..functions.arguments import check_factor, in_one_dtype, tensor_for_cast
 from ..functions.elementwise import attach_operator, binary, unary
 from ..names import TensorLike, public, publish
 from ..ops.elementwise import in_float32
@@ -97,16 +97,20 @@ def addcmul(x: TensorLike, a: TensorLike, b: TensorLike, *, value: Any = 1) -> T
     """x + value · a · b. Raises DTypeError for a value of a higher kind than x, a and b."""
     if type(value) is not int:
         check_factor("addcmul", "value", value, x, a, b)
-    product = as_tensor(a) * b
-    return x + (product if type(value) is int and value == 1 else product * value)
+    x, a, b = in_one_dtype(as_tensor(x), as_tensor(a), as_tensor(b))
+    product = a * b
+    result: Tensor = x + (product if type(value) is int and value == 1 else product * value)
+    return result
 
 
 @public(in_place=True, theirs="input tensor1 tensor2")
 @in_float32
 def addcdiv(x: TensorLike, a: TensorLike, b: TensorLike, *, value: Any = 1) -> Tensor:
     """x + value · a / b."""
-    quotient = as_tensor(a) / b
-    return x + (quotient if type(value) is int and value == 1 else quotient * value)
+    x, a, b = in_one_dtype(as_tensor(x), as_tensor(a), as_tensor(b))
+    quotient = a / b
+    result: Tensor = x + (quotient if type(value) is int and value == 1 else quotient * value)
+    return result
 
 
 @public(in_place=True)
@@ -186,7 +190,10 @@ def copysign(a: TensorLike, b: TensorLike) -> Tensor:
     """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b
     is 0.
     """
-    return operations.copysign(*two_tensors(real_numbers(a), b))
+    a, b = two_tensors(a, b)
+    if backend.is_floating(b.dtype):
+        a, b = in_one_dtype(a, b)
+    return operations.copysign(real_numbers(a), b)
 
 
 @public(in_place=True)
@@ -217,8 +224,8 @@ def logaddexp2(a: TensorLike, b: TensorLike) -> Tensor:
 @in_float32
 def ldexp(x: TensorLike, exponent: Any) -> Tensor:
     """x · 2 to the exponent."""
-    exponent = as_tensor(exponent)
-    return as_tensor(x) * fn.exp2(real_numbers(exponent))
+    x, exponent = in_one_dtype(as_tensor(x), as_tensor(exponent))
+    return fn.mul(x, fn.exp2(real_numbers(exponent)))
 
 
 @public(in_place=True, theirs="input")

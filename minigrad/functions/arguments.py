@@ -121,6 +121,17 @@ def check_factor(function: str, name: str, factor: Any, *operands: Any) -> None:
         )
 
 
+def in_one_dtype(*operands: Any) -> list[Any]:
+    """Operands in the dtype of their sum, where tensors differ in it: before one of them is
+    multiplied by a number, of which float32 has fewer digits than a float64 sum. Of a static graph
+    they are left as they are."""
+    tensors = [v for v in operands if isinstance(v, Tensor)]
+    if any(type(v) is not Tensor for v in tensors) or len({v.dtype for v in tensors}) < 2:
+        return list(operands)
+    dtype = backend.result_type([getattr(v, "array", v) for v in operands])
+    return [v.to(dtype) if isinstance(v, Tensor) else v for v in operands]
+
+
 def not_below(function: str, name: str, value: Any, least: Any) -> None:
     """Raise ValueError for a number below the least one that has a meaning."""
     if value < least:

@@ -15,7 +15,7 @@ from ..entry_points import function_of_one, function_of_two, is_operand, operato
 from ..names import TensorLike, attach, in_place, into, public, publish, unlisted
 from ..ops import elementwise as ew
 from ..ops.operators import BINARY, COMPARISONS
-from .arguments import check_factor
+from .arguments import check_factor, in_one_dtype
 
 
 class Unary(Protocol):
@@ -170,6 +170,7 @@ def add(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
     check_factor("add", "alpha", alpha, input, other)
     if type(alpha) is int and all(_is_boolean(v) for v in (input, other)):
         alpha = bool(alpha)  # as the operands; 2 would make integers of them
+    input, other = in_one_dtype(input, other)
     return _plus(input, _multiple(other, alpha))
 
 
@@ -184,6 +185,7 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
     if type(alpha) is int and alpha == 1:
         return _minus(input, other)
     check_factor("sub", "alpha", alpha, input, other)
+    input, other = in_one_dtype(input, other)
     return _minus(input, _multiple(other, alpha))
 
 

@@ -207,7 +207,8 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Ten
     """
     parts = listed(tensors, dim, "cat")
     dtype = backend.result_type([p.array for p in parts])  # tensors of shape (0,) decide too
-    parts = [p for p in parts if p.shape != (0,)] or parts[:1]
+    if any(p.ndim != 1 for p in parts):
+        parts = [p for p in parts if p.shape != (0,)]
     parts[0] = parts[0].to(dtype)
     place = axis_of(parts[0].ndim, dim if axis is None else axis, "cat")
     for i, part in enumerate(parts):

@@ -25,7 +25,7 @@ from ..backend import (
     device_of,
 )
 from ..core.apply import compute
-from ..core.tensor import Tensor, memory_version, wrap, write_payload
+from ..core.tensor import Tensor, ensure_version, wrap, write_payload
 from ..errors import ProgramError
 from .bindings import GradientBinding, TensorBinding
 from .effects_code import Effects, effects_code, fresh
@@ -330,7 +330,7 @@ class Replayer:
     ) -> Any:
         """Write what is to be written, whole, and give back the results nested as recorded."""
         written = [tensor for place, _ in new if (tensor := _written_tensor(place)) is not None]
-        counts = [(version := memory_version(tensor), version.count) for tensor in written]
+        counts = [(version := ensure_version(tensor), version.count) for tensor in written]
         try:
             self._commit(new, gradients)
         except BaseException:  # an interrupt: nothing is left half done, or counted twice

@@ -183,3 +183,11 @@ def test_a_batch_gives_what_its_examples_give(name: str) -> None:
     slope = func.grad(lambda x: (function(x) * function(x)).sum())
     want = [slope(mg.tensor(a)).numpy() for a in A]
     np.testing.assert_allclose(func.vmap(slope)(xs).numpy(), want, rtol=1e-11, atol=1e-11)
+
+
+def test_an_empty_part_of_cat_has_an_empty_gradient() -> None:
+    empty, x = mg.zeros(0, requires_grad=True), mg.ones(2, requires_grad=True)
+    for parts in ([empty, x], [x, empty], [empty], [empty, empty]):
+        y = mg.cat(parts)
+        assert y.requires_grad
+        assert [g.shape for g in mg.autograd.grad(y.sum(), parts)] == [p.shape for p in parts]

@@ -14,6 +14,7 @@ WRONG = {
     "max dim": (lambda: mg.max(X, 2), IndexError, "dimension 2 is out of range"),
     "max empty": (lambda: mg.max(mg.zeros(0, 3), 0), IndexError, "dimension 0 is empty"),
     "max complex": (lambda: mg.max(X.to(mg.complex128), 0), DTypeError, "real numbers only"),
+    "median": (lambda: mg.median(I[:, :0]), ValueError, "median: there is no element, and int64"),
     "topk": (lambda: mg.topk(X, 5), RuntimeError, r"k = 5 is out of range.*\(3, 4\) has 4"),
     "kthvalue": (lambda: mg.kthvalue(X, 0), RuntimeError, "k = 0"),
     "sort dim": (lambda: mg.sort(X, 5), IndexError, "argsort: dimension 5"),

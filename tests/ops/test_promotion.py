@@ -1,5 +1,6 @@
 """The dtype of a result, for every pair of dtypes and every kind of operand: PyTorch's table."""
 
+import functools
 import itertools
 import operator
 import warnings
@@ -132,3 +133,52 @@ def test_a_number_without_dimensions_does_not_promote() -> None:
     assert (x[0] * mg.tensor(np.float64(2))).dtype == "float64"
     assert (mg.tensor(np.ones(3, "int8")) + mg.tensor(np.int64(1))).dtype == "int8"
     assert (mg.tensor(np.ones(3, "int8")) + mg.tensor(1.0)).dtype == "float32"
+
+
+WITH_A_FACTOR = {
+    "add": lambda m, a, b, v: m.add(a, b, alpha=v),
+    "sub": lambda m, a, b, v: m.sub(a, b, alpha=v),
+    "rsub": lambda m, a, b, v: m.rsub(a, b, alpha=v),
+    "addcmul": lambda m, a, b, v: m.addcmul(a, b, b, value=v),
+    "addcdiv": lambda m, a, b, v: m.addcdiv(a, b, b * b, value=v),
+    "ldexp": lambda m, a, b, v: m.ldexp(a, b * 5),
+    "copysign": lambda m, a, b, v: m.copysign(a, -b),
+    "block_diag": lambda m, a, b, v: m.block_diag(a, b),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", WITH_A_FACTOR)
+def test_what_is_multiplied_before_it_is_added_has_the_dtype_of_the_sum(torch, name):
+    """As in PyTorch, dtype and digits; where both have an answer, but for its complex32."""
+    compared, wrong = 0, {}
+    for a, b, form, v in itertools.product(DTYPES, DTYPES, FORMS, (0.1, 3)):
+        results = []
+        for m, tensor in ((mg, mg.tensor), (torch, torch.tensor)):
+            x, y = tensor(np.full(form, 1, a)), tensor(np.array([2, 1], b))
+            call = functools.partial(WITH_A_FACTOR[name], m, v=v)
+            results.append(outcome(call, x, y))
+        ours, theirs = results
+        if isinstance(ours, Exception) or isinstance(theirs, Exception):
+            continue
+        if dtype_name(theirs) == "complex32":
+            continue
+        compared += 1
+        digits = 3e-7 if dtype_name(theirs) in ("float32", "complex64") else 1e-12
+        digits = 1e-3 if dtype_name(theirs) == "float16" else digits
+        if dtype_name(ours) != dtype_name(theirs) or not np.allclose(
+            ours.numpy(), theirs.numpy(), rtol=digits, atol=0, equal_nan=True
+        ):
+            wrong[a, b, form, v] = ours, theirs
+    assert wrong == {} and compared > 100
+
+
+def test_half_precision_keeps_the_imaginary_part_of_a_number_without_dimensions() -> None:
+    x, i = mg.tensor([1.0, 2.0], dtype=mg.bfloat16), mg.tensor(1j)
+    assert mg.addcdiv(i, x, x, value=2).tolist() == [2 + 1j, 2 + 1j]
+    assert mg.addcmul(i, x, x).tolist() == [1 + 1j, 4 + 1j]
+
+
+def test_ldexp_has_the_range_of_its_result() -> None:
+    x = mg.tensor(np.array([1.0, 3.0]))
+    assert mg.ldexp(x, mg.tensor([200, -1000])).tolist() == [2.0**200, 3.0 * 2.0**-1000]
