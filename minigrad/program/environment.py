@@ -42,6 +42,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import backend
+from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
@@ -241,6 +242,13 @@ class Environment:
             return
         elif isinstance(wrapped, types.FunctionType):  # a cached function
             self._visit(name, wrapped)
+        elif isinstance(thing, Primitive):  # the library's own functions are not looked through
+            rules = [r.function for r in (*thing.pull_rules, *thing.push_rules) if r is not None]
+            self._queue += [
+                (name, f)
+                for f in (thing.forward, *rules)
+                if is_users(getattr(getattr(f, "__code__", None), "co_filename", ""))
+            ]
         elif not isinstance(thing, Program):
             self._object(name, thing, set())
 

@@ -244,7 +244,8 @@ def test_a_person_grades_in_a_browser(server, out, chromium):
     tab.goto(server.address)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for name in ("ada", EVE, "Zoë"):
-        tab.get_by_role("link", name=name, exact=True).click()
+        with tab.expect_navigation():
+            tab.get_by_role("link", name=name, exact=True).click()
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         assert tab.evaluate("window.PWNED") is None
         found = Axe().run(tab).response["violations"]

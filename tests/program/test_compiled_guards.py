@@ -26,6 +26,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import optim
+from minigrad.core import primitive
 from minigrad.program import EagerWarning
 
 Read, Write = Callable[[], float], Callable[[float], Any]
@@ -617,3 +618,18 @@ def test_operations_that_raise_are_run_though_nothing_reads_them(
         function(bad)
     with pytest.raises(type(plain.value), match=r"."):
         f(bad)
+
+
+def test_an_operation_is_looked_through_where_its_functions_are_a_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(primitive, "registry", {**primitive.registry})
+    scale = [2.0]
+    scaled = primitive.elementwise("scaled", lambda xp, x: x * scale[0], lambda g, x: g * scale[0])
+    log1p = primitive.registry["log1p"]
+    f = mg.compile(lambda x: log1p(scaled(x)))
+    for _ in range(4):
+        assert f(mg.ones(2))[0].item() == pytest.approx(np.log(3.0))
+    assert f.statistics["replayed"] == 1
+    scale[0] = 3.0
+    assert f(mg.ones(2))[0].item() == pytest.approx(np.log(4.0))
