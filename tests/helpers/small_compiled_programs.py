@@ -188,7 +188,7 @@ def a_number_of_a_state_that_the_rule_reads(compile_: Any) -> Any:
 # ----------------------------------------------------------------------------- what a replay leaves
 
 
-COUNT = "ensure_version(leaf.stored_grad).count = count"
+COUNT = "ensure_version(leaf_at(at, inputs).stored_grad).count = count"
 
 
 @program((outcome.Outcome, "finish", COUNT, "pass"))

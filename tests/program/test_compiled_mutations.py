@@ -73,7 +73,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
         (replayed_node.ReplayedNode, "pull", "version.count != number", "False")
     ],
     "second derivatives are those of the program": [
-        (replayed_node.ReplayedNode, "pull", "or differentiable", "")
+        (replayed_node.ReplayedNode, "pull", "or on_tensors", "")
     ],
     "views of overwritten memory are not read again": [
         (payload.Recorded, "write", "memory.writes += 1", "pass")
@@ -93,7 +93,10 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
     ],
 }  # fmt: skip
 """By the mistake: owner, function, what it holds and what it holds instead."""
-RARE = {"an argument may be a tensor outside": 837}
+RARE = {
+    "an argument may be a tensor outside": 837,
+    "second derivatives are those of the program": 215,
+}
 """Mistakes that no program of the default run finds, each with one of the whole run that does."""
 
 
@@ -110,6 +113,13 @@ def finder(name: str) -> int | None:
             except Exception:  # the compiler itself fails
                 return seed
     return None
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_the_code_holds_what_a_mistake_replaces(name: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for place in MUTATIONS[name]:
+            mutate(patch, *place)
 
 
 @pytest.mark.whole
