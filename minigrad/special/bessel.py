@@ -183,11 +183,6 @@ def _k(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
     return xp.where(wide > 0, y, xp.where(wide == 0, math.inf, math.nan)).astype(x.dtype)
 
 
-def _before(n: int) -> int:
-    """The order n - 1, as the same function has it: order -1 is order 1, up to its sign."""
-    return 1 if n == 0 else n - 1
-
-
 bessel_j = real_function(
     "bessel_j",
     lambda xp, x, *, n: ignore_float_errors.run(_j, xp, x, n=n),
@@ -209,7 +204,8 @@ bessel_y = real_function(
 
 
 def _i_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
-    slope = (bessel_i(x, n=_before(n), scaled=scaled) + bessel_i(x, n=n + 1, scaled=scaled)) * 0.5
+    above = bessel_i(x, n=n + 1, scaled=scaled)
+    slope = above if n == 0 else (bessel_i(x, n=n - 1, scaled=scaled) + above) * 0.5
     return g * (slope - sign(x) * y) if scaled else g * slope
 
 
@@ -223,7 +219,8 @@ bessel_i = real_function(
 
 
 def _k_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
-    slope = (bessel_k(x, n=_before(n), scaled=scaled) + bessel_k(x, n=n + 1, scaled=scaled)) * -0.5
+    above = bessel_k(x, n=n + 1, scaled=scaled)
+    slope = -above if n == 0 else (bessel_k(x, n=n - 1, scaled=scaled) + above) * -0.5
     return g * (slope + y) if scaled else g * slope
 
 

@@ -63,6 +63,7 @@ erfcx = real_function(
     "erfcx",
     lambda xp, x: ignore_float_errors.run(_erfcx, xp, x),
     lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi)),
+    pull_notation="g * (2 * x * y - 2 / sqrt(π))",
 )
 """exp(x²) erfc(x), which neither overflows nor vanishes for large x."""
 
@@ -346,5 +347,6 @@ erfinv = real_function(
     "erfinv",
     lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
     lambda g, x: g * (math.sqrt(math.pi) / 2 * exp(erfinv(x) ** 2)),
+    pull_notation="g * (sqrt(π) / 2) * e ** (erfinv(x) ** 2)",
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""

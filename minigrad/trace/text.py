@@ -108,7 +108,8 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = f"{text_of(token['num'])}/{text_of(token['den'])}"
         elif kind == "sup":
             exponent = text_of(token["exp"])
-            power = exponent if len(token["exp"]) == 1 else f"({exponent})"
+            bare = len(token["exp"]) == 1 and token["exp"][0]["t"] != "sup"
+            power = exponent if bare else f"({exponent})"
             piece = f"{text_of(token['base'])}^{power}"
         elif kind == "sqrt":
             piece = f"√({text_of(token['of'])})"

@@ -304,7 +304,7 @@ def _made_by(value: Any, primitive: Primitive) -> bool:
 
 
 def _raised(base: Any, exponent: Token) -> Tokens:
-    return [{"t": "sup", "base": notation.within(_tokens(base), ATOM), "exp": [exponent]}]
+    return [{"t": "sup", "base": notation.base(_tokens(base)), "exp": [exponent]}]
 
 
 def _is_identity(primitive: Primitive, operand: Any, params: dict[str, Any]) -> bool:

@@ -46,10 +46,10 @@ Ranked = tuple[Tokens, int]
 
 def label_of(name: str) -> dict[str, str]:
     """x1 is an x with the subscript 1; other names stay whole."""
-    base = name.rstrip("0123456789")
+    letters = name.rstrip("0123456789")
     return (
-        {"base": base, "sub": name[len(base) :]}
-        if base and base != name and len(base) == 1
+        {"base": letters, "sub": name[len(letters) :]}
+        if letters and letters != name and len(letters) == 1
         else {"base": name}
     )
 
@@ -148,7 +148,7 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
     word, *parts = term
     inside = [ranked(part, leaf) for part in parts]
     if word == "**":
-        return [{"t": "sup", "base": within(inside[0], ATOM), "exp": inside[1][0]}], ATOM
+        return [{"t": "sup", "base": base(inside[0]), "exp": inside[1][0]}], ATOM
     if word == "sqrt":
         return [{"t": "sqrt", "of": inside[0][0]}], ATOM
     if word == "[]":
@@ -177,6 +177,12 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
 def within(part: Ranked, rank: int) -> Tokens:
     """Tokens in parentheses, unless they hold together at least as closely as `rank`."""
     return part[0] if part[1] >= rank else [op("("), *part[0], op(")")]
+
+
+def base(part: Ranked) -> Tokens:
+    """The base of a power: (sin x)^2, since sin x^2 reads as the sine of a square."""
+    tokens, rank = part
+    return within((tokens, NEGATIVE if len(tokens) == 2 and tokens[0]["t"] == "fn" else rank), ATOM)
 
 
 def _index(part: Any) -> str:

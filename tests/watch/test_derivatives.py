@@ -115,7 +115,7 @@ def test_every_rule_can_be_written(case: Case) -> None:
         )
 
 
-DECLARED = [c for c in ONE_RESULT if registry[c.primitive].pull_notation]
+DECLARED = [c for c in ONE_RESULT if registry[c.primitive].push_notation]
 
 
 @pytest.mark.parametrize("case", DECLARED, ids=lambda case: case.id)
@@ -150,6 +150,42 @@ def test_declared_rules_compute_what_the_rules_compute(case: Case) -> None:
         )
         found = eval(text, {"__builtins__": {}}, names | incoming)
         np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("erfcx", "v · (2 · x1 · v4 − 2 / √(π))"),
+        ("erfinv", "v · √(π) / 2 · e^((erfinv x1)^2)"),
+    ],
+)
+def test_declared_elementwise_rules(name: str, text: str) -> None:
+    """The viewer shows the textbook's formula, and NumPy finds in it what the rule computes."""
+    prim, rules, rng = registry[name], Rules(), np.random.default_rng(4)
+    x, g = rng.uniform(0.1, 0.9, 5), rng.normal(size=5)
+    y = prim(x)
+    rules.note("v4", Made.by(prim, [x], [notation.symbol("x1")], {}))
+    shown, rule = rules.pulled("v4", 0), prim.pull_rule(0)
+    assert shown is not None and text_of(shown).replace(f"v{BAR}4", "v") == text
+    assert rule is not None and prim.pull_notation is not None
+    names = {"x": x, "y": y, "g": g, "π": np.pi, "e": np.e, "sqrt": np.sqrt, name: prim}
+    found = eval(prim.pull_notation, {"__builtins__": {}}, names)
+    sources = {0: x, OUTPUT: y}
+    wanted = rule.function(mg.tensor(g), *(mg.tensor(sources[s]) for s in rule.sources))
+    np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("bessel_i", "v · bessel_i(1, x1)"), ("bessel_k", "v · (−bessel_k(1, x1))")]
+)
+def test_the_slope_of_order_0_is_one_function(name: str, text: str) -> None:
+    assert written(name, 0, X, n=0, scaled=False) == text
+
+
+def test_the_operand_of_a_function_is_no_base_of_a_power() -> None:
+    square = registry["pow"]
+    sine = notation.applied(registry["sin"], [([notation.symbol("x")], notation.ATOM)], {})
+    assert text_of(notation.applied(square, [sine], {"n": 2})[0]) == "(sin x)^2"
 
 
 def test_forward_rules_of_operations_of_no_kind() -> None:

@@ -76,6 +76,10 @@ function applied(name, operands, params) {
 
 const plainNumber = (value) => [[numberToken(value)], value < 0 ? NEGATIVE : ATOM];
 
+// The base of a power: (sin x)^2, since sin x^2 reads as the sine of a square.
+const baseOf = ([tokens, rank]) =>
+  enclosed([tokens, tokens.length === 2 && tokens[0].t === "fn" ? NEGATIVE : rank], ATOM);
+
 function called(symbol, operands) {
   const inner = operands.flatMap(([tokens], i) => (i ? [opToken(","), ...tokens] : tokens));
   const head = { t: "fn", text: symbol };
@@ -88,7 +92,7 @@ function rankedTerm(term, leaf) {
   const [word, ...rest] = term,
     inside = rest.map((part) => rankedTerm(part, leaf));
   if (word === "**")
-    return [[{ t: "sup", base: enclosed(inside[0], ATOM), exp: inside[1][0] }], ATOM];
+    return [[{ t: "sup", base: baseOf(inside[0]), exp: inside[1][0] }], ATOM];
   if (word === "sqrt") return [[{ t: "sqrt", of: inside[0][0] }], ATOM];
   const rank = RANK_OF[word];
   if (rank === undefined) return [called(word, inside), ATOM];
@@ -133,7 +137,7 @@ function tokensOf(value) {
   const madeBy = (one, ...names) => one instanceof Written && names.includes(one.name);
   if (name === "zeros_like") return [[numberToken(0)], ATOM];
   if (name === "mul" && args[0] === args[1] && args[0] instanceof Written)
-    return [[{ t: "sup", base: enclosed(tokensOf(args[0]), ATOM), exp: [numberToken(2)] }], ATOM];
+    return [[{ t: "sup", base: baseOf(tokensOf(args[0])), exp: [numberToken(2)] }], ATOM];
   if (name === "mul" && madeBy(args[1], "rsqrt")) {
     const root = { t: "sqrt", of: tokensOf(args[1].args[0])[0] };
     return [[...enclosed(tokensOf(args[0]), RANK_OF["/"]), opToken("/"), root], RANK_OF["/"]];

@@ -61,7 +61,8 @@ function pieceText(token) {
   if (token.t === "sqrt") return `√(${textOf(token.of)})`;
   if (token.t !== "sup") return token.text;
   const exponent = textOf(token.exp);
-  return `${textOf(token.base)}^${token.exp.length === 1 ? exponent : `(${exponent})`}`;
+  const bare = token.exp.length === 1 && token.exp[0].t !== "sup";
+  return `${textOf(token.base)}^${bare ? exponent : `(${exponent})`}`;
 }
 
 // Formula tokens as a line of text.
