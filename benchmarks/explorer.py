@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import command
-from benchmarks.viewer import BROWSERS, FLAGS, browser_and_driver, table
+from benchmarks.viewer import FLAGS, browser_and_driver, table
 
 FORMULA = "log(x1)+x1*x2-sin(x2)+exp(x1/4)*cos(x2)-tanh(x1*x2)+sqrt(x1)+x1**3"
 
@@ -81,8 +81,7 @@ def main(argv: list[str]) -> int:
     parser.count("--repeat", 6, "edits of each kind")
     parser.add_argument("--page", type=Path, metavar="FILE", help="a page that was written before")
     options = parser.parse_args(argv)
-    names = ("chromium-headless-shell", *BROWSERS)
-    program, sync_playwright = browser_and_driver(parser, names)
+    program, sync_playwright = browser_and_driver(parser)
     if options.page is not None and not options.page.is_file():
         parser.error(f"there is no file {options.page}")
 

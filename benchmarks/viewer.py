@@ -16,20 +16,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import command
+from benchmarks import chromium, command
 
 SIZES = (20, 200, 2_000)
 REFUSED = 100_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -192,10 +189,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def browser_and_driver(parser: command.Parser, names: Sequence[str]) -> tuple[str, Any]:
-    """The path of the first of these browsers that is installed, and Playwright's context; ends the
+def browser_and_driver(parser: command.Parser) -> tuple[str, Any]:
+    """The path of the Chromium that is installed, and Playwright's context; ends the
     command where there is none."""
-    program = next((found for name in names if (found := shutil.which(name))), None)
+    program = chromium.path()
     if program is None:
         parser.error("no Chromium was found: install chromium")
     try:
@@ -210,7 +207,7 @@ def main(argv: list[str]) -> int:
     parser.count("--repeat", 30, "timed steps and scrubs")
     parser.copy("viewer.md")
     options = parser.parse_args(argv)
-    program, sync_playwright = browser_and_driver(parser, BROWSERS)
+    program, sync_playwright = browser_and_driver(parser)
 
     from benchmarks import machine, report
 

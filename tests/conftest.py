@@ -19,6 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from benchmarks import chromium as chromium_program
 from tests.helpers import lesson_runs, tables, without_unix
 
 # Equal examples on every machine, and no failure because a busy machine was slow once.
@@ -47,9 +48,7 @@ FLAGS = [
 """With these Chromium asks no other machine for anything by itself, and a page cannot reach one
 either.
 """
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""The first of these that is there is driven; the first one draws no window and is faster."""
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+CHROMIUM = chromium_program.path()
 
 
 def _gpu() -> bool:
