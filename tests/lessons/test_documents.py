@@ -2,6 +2,7 @@
 table.
 """
 
+import functools
 import json
 import re
 
@@ -182,9 +183,10 @@ def test_the_table_of_a_notebook_has_a_picture_for_each_operator_and_its_style_s
 # ------------------------------------------------------------------------------------------ figures
 
 
-@pytest.mark.parametrize(
-    "made", [operators.files, static_figures.files], ids=["operators", "figures"]
-)
+operator_files, figure_files = map(functools.cache, (operators.files, static_figures.files))
+
+
+@pytest.mark.parametrize("made", [operator_files, figure_files], ids=["operators", "figures"])
 def test_pages_and_figures_are_those_that_the_command_writes(made):
     for path, text in made().items():
         assert path.read_text(encoding="utf-8") == text, (
@@ -194,7 +196,7 @@ def test_pages_and_figures_are_those_that_the_command_writes(made):
 
 def test_no_figure_is_left_over_and_each_is_shown_by_the_notebook_of_its_name():
     folder = static_figures.FOLDER
-    made = {*static_figures.files(), *operators.files()} - {operators.PAGE}
+    made = {*figure_files(), *operator_files()} - {operators.PAGE}
     assert {path for path in folder.rglob("*") if path.is_file()} == made
     for name in static_figures.FIGURES:
         owners = [path for path in documents.notebooks() if name.startswith(path.stem)]
