@@ -41,9 +41,11 @@ def about_order(order: Iterable[Any], nodes: Mapping[str, Any], output: str) -> 
         if id(node) not in name_of:
             return "`topological_order` returned a node that does not belong to this graph."
         seen[id(node)] = place
-    behind = [nodes[output]]
+    behind, known = [nodes[output]], {id(nodes[output])}
     for node in behind:
-        behind += [p for p in node.parents if not any(p is known for known in behind)]
+        new = [p for p in node.parents if id(p) not in known]
+        known.update(map(id, new))
+        behind += new
     for node in behind:
         if id(node) not in seen:
             return f"`topological_order` left out {name_of[id(node)]}, which the output is made of."
