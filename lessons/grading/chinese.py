@@ -259,6 +259,10 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
         ),
     ),
     (
+        r"The submission of (.+) counts for your group: (\S+) points\.",
+        lambda m: f"你所在小组以 {m[1]} 的提交计分：{m[2]} 分。",
+    ),
+    (
         r"No notebook \(a file that ends in \.ipynb\) was handed in\."
         r"(?: What was handed in: (.+?)\.)?( Of archives, only zips are unpacked\.)?"
         r"( A zip in a zip is not unpacked\.)?",

@@ -78,13 +78,14 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
 class Graded:
     """One student's result: the line of the journal and what it is worth. marks: what a person
     gave, by item; for an exercise it replaces the grader's points. late: what lateness costs in a
-    term, as a sentence.
+    term, as a sentence; whose: which other submission counts for the student's group, likewise.
     """
 
     record: Record
     judgements: list[Judgement]
     marks: dict[str, Mark] = field(default_factory=dict)
     late: str = ""
+    whose: str = ""
 
     @property
     def student(self) -> str:

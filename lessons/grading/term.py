@@ -106,7 +106,8 @@ class Totals:
     """credits: by student and sheet; percent, mark: of the whole term, by student; strangers: who
     handed something in and is not in the roster, by sheet; counted: the sheets that count in the
     total, by student; graded: the sheets that have been graded, for others do not count; numbers:
-    the numbers in learning systems of each student's own submissions, by sheet and student.
+    the numbers in learning systems of each student's own submissions, by sheet and student; owners:
+    under which names these are in the journal, likewise.
     """
 
     term: Term
@@ -118,6 +119,7 @@ class Totals:
     strangers: dict[str, list[str]] = field(default_factory=dict)
     graded: set[str] = field(default_factory=set)
     numbers: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    owners: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------------------- the course file
@@ -296,6 +298,7 @@ def totals(term: Term) -> Totals:
         if attempts := _attempts(piece, sheet):
             found.graded.add(piece.name)
         owners, found.strangers[piece.name] = _owners(term.students, attempts)
+        found.owners[piece.name] = owners
         found.numbers[piece.name] = {
             student: {
                 key: n for name in names for key, n in attempts[name][-1].record["lms"].items()

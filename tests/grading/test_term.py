@@ -241,6 +241,30 @@ def test_each_student_of_a_group_gets_the_points_of_its_submission(course, forms
         assert list(found.values())[-3:] == ["7", "7", ""], "Ada's, on time; Bob's was late"
 
 
+def test_each_student_of_a_group_gets_the_page_of_its_submission(course, tmp_path, capsys):
+    sheet, out, path = course
+    path.write_text(
+        'attempts = "best"\n'
+        + path.read_text().replace('results = "out"', 'results = "out"\ngroups = true')
+    )
+    roster = path.with_name("roster.csv")
+    roster.write_text(roster.read_text().rstrip() + "\ndan,Dan D,,1\n")
+    pages, feedback = tmp_path / "pages", tmp_path / "feedback"
+    export = ["grade", "export", str(sheet), "--out", str(out), "--pages", str(pages)]
+    export += ["--nbgrader-feedback", str(feedback), "--term", str(path)]
+    main(export)
+    assert "3 pages for nbgrader" in capsys.readouterr().out, "Ada's, Bob's and Dan's"
+    said = "The submission of Ada Lovelace_11 counts for your group: 7 points."
+    ada, bob, dan = (
+        (pages / f"{name}.html").read_text() for name in ("Ada-Lovelace_11", "Bob-B_12", "dan")
+    )
+    assert said not in ada and said in bob and said in dan
+    assert dan.count("Right.") == ada.count("Right.") > 0
+    assert (feedback / "dan").is_dir() and not (feedback / "cem").exists()
+    main([*export, "--language", "zh"])
+    assert "你所在小组以 Ada Lovelace_11 的提交计分：7 分。" in (pages / "dan.html").read_text()
+
+
 def test_a_term_s_percentages_go_into_a_column(course, forms, tmp_path, capsys):
     _, _, path = course
     term_ = ["grade", "term", str(path), "--out", str(tmp_path / "totals.csv")]

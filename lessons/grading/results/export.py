@@ -68,10 +68,9 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
         raise FileNotFoundError(f"there is no journal in {out}: `minigrad grade run` writes it")
     found, done = graded(out, sheet_path), Exported()
     piece = _piece(wanted.term, sheet_path, out) if wanted.term else None
-    if wanted.term and piece:
-        found = _with_lateness(found, wanted.term, piece)
+    told = _by_the_term(found, wanted.term, piece) if wanted.term and piece else found
     if wanted.pages is not None:
-        written = site.write(wanted.pages, found, sheet, language=wanted.language)
+        written = site.write(wanted.pages, told, sheet, language=wanted.language)
         done.lines.append(f"{len(written)} pages: {wanted.pages / 'index.html'}")
     if wanted.report is not None:
         wanted.report.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +79,7 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
             encoding="utf-8",
         )
         done.lines.append(f"report on the class: {wanted.report}")
-    _feedback(wanted, found, sheet, done)
+    _feedback(wanted, told, sheet, done)
     if wanted.gradescope is not None:
         written = gradescope.write(wanted.gradescope, found, sheet, sheet_path)
         done.lines.append(
@@ -147,18 +146,39 @@ def _piece(totals: Totals, sheet_path: Path, out: Path) -> Piece:
     raise TermError(f"the course file has no sheet with the results folder {out}, only {there}.")
 
 
-def _with_lateness(found: list[Graded], totals: Totals, piece: Piece) -> list[Graded]:
-    """The results, with what lateness costs by the course file."""
-    costs = {}
-    for credits in totals.credits.values():
-        credit = credits[piece.name]
-        if credit.late and credit.attempt is not None and credit.attempt.judgements:
-            most = credit.attempt.points
-            costs[credit.attempt.record["sha256"], credit.attempt.student] = (
-                f"{credit.note[:1].upper()}{credit.note[1:]}: {credit.points:g} of {most:g} points"
-                " count."
+def _by_the_term(found: list[Graded], totals: Totals, piece: Piece) -> list[Graded]:
+    """The results with what the course file makes of them: what lateness costs, and whose
+    submission counts in a group. Who handed in nothing gets the page of the group's submission.
+    """
+    late, whose, of_others = {}, {}, []
+    for student, credits in totals.credits.items():
+        credit, own = credits[piece.name], totals.owners[piece.name][student]
+        if credit.attempt is None:
+            continue
+        counts, said = credit.attempt, ""
+        if credit.late and counts.judgements:
+            said = (
+                f"{credit.note[:1].upper()}{credit.note[1:]}: {credit.points:g} of"
+                f" {counts.points:g} points count."
             )
-    return [replace(r, late=costs.get((r.record["sha256"], r.student), "")) for r in found]
+        if counts.student in own:
+            late[counts.record["sha256"], counts.student] = said
+            continue
+        group = (
+            f"The submission of {counts.student} counts for your group: {credit.points:g} points."
+        )
+        whose |= dict.fromkeys(own, group)
+        if not own:
+            record = {**counts.record, "student": student, "lms": {}}
+            of_others.append(replace(counts, record=record, late=said, whose=group))
+    return [
+        replace(
+            result,
+            late=late.get((result.record["sha256"], result.student), ""),
+            whose=whose.get(result.student, ""),
+        )
+        for result in found
+    ] + of_others
 
 
 def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported) -> None:

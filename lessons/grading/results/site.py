@@ -75,7 +75,7 @@ def notes(result: Graded) -> list[str]:
     ]
     if result.marks:
         told.append(f"With what a person graded: {result.points:g} points in all.")
-    told.append(result.late)
+    told += [result.whose, result.late]
     return [text for text in told if text]
 
 
