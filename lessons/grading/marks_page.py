@@ -185,8 +185,9 @@ class MarksPage:
             )
             link = f'<a href="student/{quote(student, safe="")}">{html.escape(student)}</a>'
             rows.append(
-                f'<tr><th>{link}</th><td>{state}</td><td class="points">'
-                f"{self.points(student):g} of {self.sheet.max_points:g}</td></tr>"
+                f"<tr><th>{link}</th><td>{state}{_noticed(self.results[student])}</td>"
+                f'<td class="points">{self.points(student):g} of {self.sheet.max_points:g}</td>'
+                "</tr>"
             )
         done = sum(not self.left(student) for student in self.students)
         body = (
@@ -211,8 +212,9 @@ class MarksPage:
             told = '<p class="wrong" role="alert">Nothing was saved: see below.</p>'
         elif saved:
             told = '<p class="saved" role="status">✓ Saved.</p>'
-        notes = [result.record["problem"], result.record["note"]]
-        told += "".join(f'<p class="soft">{html.escape(note)}</p>' for note in notes if note)
+        told += _noticed(result)
+        if note := result.record["note"]:
+            told += f'<p class="soft">{html.escape(note)}</p>'
         body = (
             f"{self._links(student)}<h1>{html.escape(student)}</h1>"
             f'<p class="total"><strong>{self.points(student):g}</strong> of'
@@ -261,6 +263,14 @@ class MarksPage:
                 f"{auto}</p><ul>{groups}</ul><details{opened}><summary>Points of your own for"
                 f" {html.escape(item)}</summary>{fields}</details></div>"
             )
+
+
+def _noticed(result: Graded) -> str:
+    """Why a person should look: nothing could be run, or something in the code. It changes no
+    points.
+    """
+    texts = [result.record["problem"], *result.record.get("flags", [])]
+    return "".join(f'<p class="soft">{html.escape(text)}</p>' for text in texts if text)
 
 
 def _fields(number: int, most: float, entered: Entered, item: str) -> str:

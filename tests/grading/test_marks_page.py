@@ -58,7 +58,7 @@ def graded(tmp_path_factory, libraries_folder):
     with sheet.open("a") as file:
         file.write('\nRUBRIC = {"proof": {"idea": 2, "details": 3}}\n')
     (top / "sheet" / "small.ipynb").write_text(json.dumps(with_proof({}, "…")))
-    wrong = {"f": f"def f(x, y):\n    raise ValueError({ATTACK!r})"}
+    wrong = {"f": f"def f(x, y):\n    f.__closure__\n    raise ValueError({ATTACK!r})"}
     for student, book in {
         "ada": with_proof({}, "Let ε > 0.", ATTACHED),
         "Zoë": with_proof({}, ""),
@@ -144,6 +144,13 @@ def test_points_and_comments_go_into_the_journal_and_count(server, out, graded):
     taken_back = filled(server, "ada", points_2="", comment_0=comment)
     assert ask(server, "POST", "student/ada", taken_back)[0] == 303
     assert "f" not in last_marks(out / "journal.jsonl")["ada"]
+
+
+def test_the_class_and_the_student_s_page_say_what_was_noticed(server):
+    said = "wrote `__closure__` in cell 2, which looks into other functions"
+    assert ask(server, "GET")[1].count(said) == 1
+    assert said in ask(server, "GET", f"student/{quote(EVE, safe='')}")[1]
+    assert said not in ask(server, "GET", "student/ada")[1]
 
 
 def test_the_next_student_is_one_with_something_left(server):
