@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FunctionType
@@ -54,7 +55,11 @@ def best(exercise: Exercise, seed: int = 0) -> Paid:
         answers = dict.fromkeys(exercise.answers, _in_own_namespace(answer))
 
         def right(case: Case, answers: dict[str, Any] = answers) -> bool:
-            with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                np.errstate(all="ignore"),
+                warnings.catch_warnings(action="ignore"),
+            ):
                 (back,) = run_cases(exercise, [case], answers, SECONDS)
             said = False if back.kind else verdict(case, back.value)
             return said is True or (isinstance(said, str) and not said)

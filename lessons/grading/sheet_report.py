@@ -21,7 +21,7 @@ from .sheet import Sheet
 class Report:
     """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names
     of classic mistakes that would get full points; caught: exercise -> how many are found out;
-    paid: exercise -> what its best answer without any work gets.
+    paid: exercise -> what its best answer without any work gets; worth: exercise -> its points.
     """
 
     sheet: str
@@ -30,6 +30,7 @@ class Report:
     missed: dict[str, list[str]] = field(default_factory=dict)
     caught: dict[str, int] = field(default_factory=dict)
     paid: dict[str, cheap_answers.Paid] = field(default_factory=dict)
+    worth: dict[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -59,20 +60,25 @@ class Report:
                     f"      {self.caught[j.exercise]} of {total} classic mistakes are caught"
                 )
                 lines += [f"      your tests miss: {name}" for name in missed]
-            if (paid := self.paid.get(j.exercise)) and paid.points:
-                groups = ", ".join(paid.groups)
-                lines.append(
-                    f"      without work: {paid.points:g} of {j.max:g} points for {paid.answer}"
-                    f" ({groups})"
-                )
+            lines += self._without_work(j.exercise)
+        for name in [n for n in self.paid if n not in {j.exercise for j in self.own}]:
+            lines.append(f"  · {name}: worth {self.worth[name]:g}, without a solution to judge")
+            lines += self._without_work(name)
         if self.paid:
             cheap = sum(paid.points for paid in self.paid.values())
-            most = sum(j.max for j in self.own)
+            most = sum(self.worth[name] for name in self.paid)
             lines.append(f"  answers without work get {cheap:g} of {most:g} points")
         lines.append(
             "  ready to grade with" if self.ok else "  not fit to grade with: mend the sheet first"
         )
         return "\n".join(lines)
+
+    def _without_work(self, exercise: str) -> list[str]:
+        paid = self.paid.get(exercise)
+        if paid is None or not paid.points:
+            return []
+        points = f"{paid.points:g} of {self.worth[exercise]:g} points"
+        return [f"      without work: {points} for {paid.answer} ({', '.join(paid.groups)})"]
 
 
 def own_solution(sheet: Sheet, seed: int = 0, seconds: float = 120.0) -> list[Judgement]:
@@ -144,6 +150,7 @@ def examine(sheet: Sheet, seed: int = 0) -> Report:
         report.problems.append(str(error))
         return report
     for exercise in sheet.exercises:
+        report.worth[exercise.name] = sum(exercise.points.values())
         with contextlib.suppress(SheetError):  # it is told below, or by its own solution
             report.paid[exercise.name] = cheap_answers.best(exercise, seed)
         if exercise.misconceptions:

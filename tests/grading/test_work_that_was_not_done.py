@@ -1,5 +1,6 @@
 """Answers that avoid the work of an exercise of the course get no points for it."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,25 @@ def test_a_sheet_says_what_it_pays_for_nothing(tmp_path):
     said = str(report)
     assert "without work: 2 of 2 points for the double of argument 1 (all)" in said
     assert "answers without work get 3 of 7 points" in said, "it asks for no more than a double"
+
+    folder = tmp_path / "apart"
+    folder.mkdir()
+    (folder / "sheet.py").write_text(
+        "from minigrad.lessons.grading.kinds import Number\n"
+        'slope = Number("slope", "The slope", variable="slope", answer=lambda: 1.0, because="")\n'
+        "import numpy as np\n"
+        "from minigrad.lessons.grading.exercise import Case, exercise\n"
+        '@exercise("middle", points={"all": 1})\n'
+        "def middle(rng):\n    yield Case('all', x=np.zeros(0))\n"
+        "@middle.answer\n"
+        "def _(x):\n    return 7\n"
+    )
+    with warnings.catch_warnings(record=True, action="always") as warned:
+        said = str(examine(load_sheet(folder / "sheet.py")))
+    assert not warned, "the mean of nothing"
+    assert "slope: worth 1, without a solution to judge" in said
+    assert "without work: 1 of 1 points for always 1 (answer)" in said
+    assert "answers without work get 1 of 2 points" in said
 
     @exercise("kept", points={"one": 1, "more": 2})
     def kept(rng):
