@@ -201,7 +201,7 @@ class Variant:
                 self.runner = self.special = (
                     self._special(program) if self.capture or self.fuse else None
                 )
-            except (ProgramError, DeviceError) as error:
+            except Exception as error:  # one of the planning: the program itself can be replayed
                 self._without(error)
         if self.runner is None:
             self.runner = program.replayer = Replayer(program)
@@ -218,13 +218,15 @@ class Variant:
     def _special(self, program: Program) -> Replayer:
         """What replays it as a graph, or with chains as one kernel each."""
         if self.fuse:
-            program = self.kept = program.fused()
+            program = program.fused()
             made = [*kernels(program), *kernels_of(program)]
             if made:
                 self.fused = self._held = _in_words(made)
             else:
                 self.plain = "is replayed as it is: it has no chain of operations for a kernel"
-        return CapturedProgram(program) if self.capture else Replayer(program)
+        special = CapturedProgram(program) if self.capture else Replayer(program)
+        self.kept = program if self.fuse else None
+        return special
 
     def _without(self, error: Exception) -> None:
         """Remember why the program is replayed as it is."""

@@ -1047,6 +1047,53 @@ def test_a_kernel_that_cannot_run_is_given_up(
     assert step.reason is not None and "No space" in step.reason
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "program.with_kernels",
+        "numba_kernels.taken_apart",
+        "numba_kernels.with_values_computed_again",
+        "numba_kernels.Finder",
+        "numba_kernels._BlockText.lines",
+        "variant.kernels_of",
+        "lower.Lowered._by_numba",
+        "variant._in_words",
+    ],
+)
+def test_an_error_of_the_planning_is_given_in_the_reason(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Whatever is raised where kernels are planned, a training step is replayed as it is, gives the
+    values of the plain call, and writes them once."""
+
+    def fails(*_: Any) -> Any:
+        raise KeyError("unknown axis")
+
+    def training(**options: Any) -> Any:
+        w = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+        def step(x: Any) -> Any:
+            loss = (((x * 2 + 1) @ w).sigmoid() * 3).sum()
+            (gradient,) = mg.autograd.grad(loss, [w])
+            with mg.no_grad():
+                w.sub_(gradient * 0.1)
+            return loss
+
+        return mg.compile(step, **options), w
+
+    fused, w = training(fuse=True)
+    plain, v = training()
+    monkeypatch.setattr(f"minigrad.program.{place}", fails)
+    x = mg.tensor([[0.5, -1.0]])
+    with pytest.warns(EagerWarning, match="without a fused kernel: KeyError.*unknown axis") as seen:
+        for _ in range(6):
+            assert fused(x).item() == plain(x).item()
+    np.testing.assert_array_equal(w.detach().numpy(), v.detach().numpy())
+    assert fused.statistics == plain.statistics == {"eager": 1, "recorded": 2, "replayed": 3}
+    assert len(seen) == 1 and fused.fused_programs == []
+    assert fused.reason is not None and "unknown axis" in fused.reason
+
+
 def test_an_error_of_the_values_does_not_cost_the_kernels(in_python: None) -> None:
     function = lambda x, labels: F.nll_loss((x * 2 + 1).exp() * 3, labels)
     step = mg.compile(function, fuse=True)
