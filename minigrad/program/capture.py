@@ -140,9 +140,14 @@ class CapturedProgram(Replayer):
                     backend.numpy.asarray([float(place.source.array) for _, place in self.numbers])
                 )
             self.graph.launch()
-            results = self.results(*self.outcome(self.values, tensors), tensors)
+            results, made = self.outcome(self.values, tensors)
+            try:
+                self.commit(tensors, made)
+            except BaseException:
+                self.commit(tensors, made)
+                raise
             self.done = stream.record()
-        return results
+        return self.finish(results, tensors)
 
     def _capture(self, payloads: list[Any], arrays: list[Any]) -> None:
         """Record the graph, in memory of its own. Nothing is written but that memory. Raises

@@ -1,23 +1,23 @@
 """What a replay leaves behind, written as straight lines: results as tensors, updates, gradients.
 
-`Replayer.outcome` and `Replayer.results` say it for any payloads. With plain arrays all of it is
+`Replayer.outcome` and `Replayer.commit` say it for any payloads. With plain arrays all of it is
 known when a program has been lowered: which results are copied, what is written where. So two
 functions are written, which ask nothing:
 
     def outcome(v, tensors):
-        return [wrap(v[9])], (v[12], wrap(v[11]))
+        t0 = k3
+        c0 = t0.version or ensure_version(t0)
+        return [wrap(v[9])], (v[12], wrap(v[11]), t0, c0, c0.count)
 
     def commit(tensors, made):
-        w0, g0 = made
-        t0 = k3
-        c0 = t0.version
-        ...
+        w0, g0, t0, c0, n0 = made
+        c0.count = n0
         t0.array[...] = w0
         c0.count += 1
         k4.stored_grad = g0
 
-If `commit` is interrupted it counts back what it has counted, does all once more, and then lets the
-interrupt pass: nothing is left half done.
+`commit` gives the same when it is called again: if it is interrupted, it is called again, and then
+the interrupt passes: nothing is left half done, or counted twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backend import copy_with_strides_of, is_immutable
 from ..core.tensor import Tensor, ensure_version, wrap
-from .bindings import TensorBinding
+from .bindings import GradientBinding, TensorBinding
 from .ready_code import ObjectNames
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Effects = tuple[
     Callable[[Any, Sequence[Any]], tuple[list[Tensor], tuple[Any, ...]]],
-    Callable[[Sequence[Any], tuple[Any, ...]], None],
+    Callable[[Sequence[Any], Any], None],
 ]
 """`outcome` and `commit`."""
 
@@ -53,16 +53,29 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     copied = zip(program.outputs, runner.copied, strict=True)
     results = [f"wrap({_copied(n) if copy else f'v[{n}]'})" for n, copy in copied]
     made: dict[str, str] = {}
-    before, writes = [], [f"if {k}.counted: {k}.commit()" for k in map(named, runner.updates)]
+    before: list[str] = []
+    writes = [f"if {k}.counted: {k}.commit()" for k in map(named, runner.updates)]
+
+    def at(number: int) -> str:
+        """A leaf or a tensor, by its number."""
+        place = program.captured.get(number)
+        return f"tensors[{program.inputs.index(number)}]" if place is None else named(place.tensor)
+
+    def counter(k: Any, tensor: str) -> None:
+        """Keep a tensor, its version counter, and the count."""
+        before.extend([f"t{k} = {tensor}", f"c{k} = t{k}.version or ensure_version(t{k})"])
+        made.update({f"t{k}": f"t{k}", f"c{k}": f"c{k}", f"n{k}": f"c{k}.count"})
+
     for k, (number, value) in reversed([*enumerate(program.updates.items())]):
         made[f"w{k}"] = _copied(value) if value in runner.copied_updates else f"v[{value}]"
         place = program.captured.get(number)
-        if place is not None and not isinstance(place, TensorBinding):
-            writes.append(f"{named(place)}.write(w{k})")
+        if isinstance(place, TensorBinding) or place is None:
+            counter(k, at(number))
+            writes += [f"t{k}.array[...] = w{k}", f"c{k}.count += 1"]
             continue
-        given = f"tensors[{program.inputs.index(number)}]" if place is None else named(place.tensor)
-        before += [f"t{k} = {given}", f"c{k} = t{k}.version or ensure_version(t{k})"]
-        writes += [f"t{k}.array[...] = w{k}", f"c{k}.count += 1"]
+        if isinstance(place, GradientBinding):
+            counter(k, f"{named(place.leaf)}.stored_grad")
+        writes.append(f"{named(place)}.write(w{k})")
     for k, (number, source) in enumerate(program.gradients.items()):
         gradient = "None"
         if source is not None:
@@ -70,23 +83,23 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
             given = f"{text} if {text}.base is None else {_copied(source)}"
             made[f"g{k}"] = f"wrap({given if source in owned else _copied(source)})"
             gradient = f"g{k}"
-        place = program.captured.get(number)
-        given = f"tensors[{program.inputs.index(number)}]" if place is None else named(place.tensor)
-        writes.append(f"{given}.stored_grad = {gradient}")
-    counters = [line.partition(" = ")[0] for line in before if line[0] == "c"]
+        writes.append(f"{at(number)}.stored_grad = {gradient}")
+    for k, (kind, what, count) in enumerate(runner.extra):
+        tensor = f"tensors[{what}]" if kind == "input" else named(what)
+        counter(f"x{k}", tensor if kind != "gradient" else f"{tensor}.stored_grad")
+        writes.append(f"cx{k}.count += {count}")
+    for leaf, count in runner.gradient_versions:
+        tensor = f"tensors[{leaf}]" if type(leaf) is int else named(leaf)
+        writes.append(f"ensure_version({tensor}.stored_grad).count = {count}")
+    counters = [name for name in made if name[0] == "c"]
     lines = [
         "def outcome(v, tensors):",
+        *(f"    {line}" for line in before),
         f"    return [{', '.join(results)}], ({''.join(f'{text}, ' for text in made.values())})",
         "def commit(tensors, made):",
         f"    {''.join(f'{name}, ' for name in made)}= made" if made else "    pass",
-        *(f"    {line}" for line in before),
-        f"    counts = [{', '.join(f'{c}.count' for c in counters)}]",
-        "    try:",
-        *(f"        {line}" for line in writes or ["pass"]),
-        "    except BaseException:",
-        *(f"        {c}.count = counts[{i}]" for i, c in enumerate(counters)),
-        *(f"        {line}" for line in writes),
-        "        raise",
+        *(f"    {c}.count = n{c[1:]}" for c in counters),
+        *(f"    {line}" for line in writes),
     ]
     text = "\n".join(lines)
     exec(compile(text, f"<what {program.name} leaves behind>", "exec"), named.space)

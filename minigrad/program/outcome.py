@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor, alias, ensure_version
 from ..errors import ProgramError
+from .bindings import leaf_at
 from .graph_pattern import Memory
 from .graph_programs import cut
 from .passes import simplified
 from .payload import Recorded
-from .replayed_node import attach, leaf_at
+from .replayed_node import attach
 from .result_graphs import recorded_graphs
 from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
@@ -46,7 +47,7 @@ class Outcome:
     ) -> None:
         found: list[tuple[str, Tensor]] = []
         self.template = describe(result, found, "the result")
-        # counts of overwritten memory that updates do not make: see `extra_counts`
+        # counts of overwritten memory that updates do not make: see `_extra_counts`
         self.extra: list[tuple[str, Any, int]] = []
         self._recorder = recorder
         self._origins: dict[int, Origin] = {}  # id(tensor) -> where it comes from
@@ -197,17 +198,10 @@ class Outcome:
     # ------------------------------------------------------------------------------- in each replay
 
     def finish(self, results: list[Tensor], inputs: Sequence[Tensor]) -> Any:
-        """The result of a call whose program gave `results`; and counts of overwritten memory as an
-        eager call leaves them."""
-        for kind, what, count in self.extra:
-            tensor = (
-                inputs[what] if kind == "input" else what if kind == "tensor" else what.stored_grad
-            )
-            ensure_version(tensor).count += count
+        """The result of a call whose program gave `results`; own results count their memory as
+        overwritten as often as those of an eager call."""
         for i, count in self.versions:
             ensure_version(results[i]).count = count
-        for at, count in self.gradient_versions:
-            ensure_version(leaf_at(at, inputs).stored_grad).count = count
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]

@@ -10,6 +10,7 @@ from ..core.backward import differentiate
 from ..core.graph import Node, OpNode, Version, state
 from ..core.primitive import registry
 from ..core.tensor import Tensor, ensure_version, make_pick, wrap
+from .bindings import leaf_at
 from .result_graphs import ResultGraph
 from .run import interpret
 
@@ -113,11 +114,6 @@ def _passing(parent: Node) -> OpNode:
     node = OpNode(parents=(parent,), primitive=clone, params={}, plan=clone.plan((True,)), saved=())
     node.shape, node.dtype = parent.shape, parent.dtype
     return node
-
-
-def leaf_at(what: Tensor | int, inputs: Sequence[Tensor]) -> Any:
-    """A leaf: from outside the call, or input number `what`."""
-    return inputs[what] if type(what) is int else what
 
 
 def attach(

@@ -27,7 +27,7 @@ from ..backend import (
 from ..core.apply import compute
 from ..core.tensor import Tensor, ensure_version, wrap, write_payload
 from ..errors import ProgramError
-from .bindings import GradientBinding, TensorBinding
+from .bindings import GradientBinding, TensorBinding, leaf_at
 from .effects_code import Effects, effects_code, fresh
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
@@ -155,6 +155,10 @@ class Replayer:
         # of
         self.alone = False
         self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
+        # counts of overwritten memory beyond those of the updates: whose, how many more
+        self.extra: Sequence[tuple[str, Any, int]] = ()
+        # of gradients that a run makes: whose, how many
+        self.gradient_versions: Sequence[tuple[Any, int]] = ()
 
     @property
     def program(self) -> Program:
@@ -227,9 +231,12 @@ class Replayer:
         filled: list[Any] | None = None,
     ) -> Any:
         """One run, on what `checked` found in order, or on the values that are `filled` in already.
-        What ends it before something was written leaves the random numbers as they were."""
+        What ends it before all values are there leaves everything, random numbers too, as it was.
+        What ends it later, an interrupt, passes when all is written."""
         random = functions.random_state() if self.draws else None
-        parts = None
+        parts = made = None
+        outcome: Callable[[Any, Sequence[Any]], Any] = self.outcome
+        commit: Callable[[Sequence[Any], Any], None] = self.commit
         try:
             counted: dict[Any, dict[str, Any]] = {}
             for update in self.updates:
@@ -246,19 +253,17 @@ class Replayer:
                 except IndexError:  # the first run on buffers, or another thread has them
                     parts = self.lowered[where].workspace()
                 values = self._run(parts, self._filled(payloads) if filled is None else filled)
-            effects = None if parts is None else self._effects(where)
-            if effects is None:
-                outcome = self.outcome(values, tensors)
-            else:
-                results, made = effects[0](values, tensors)
+                outcome, commit = self._effects(where)
+            results, made = outcome(values, tensors)
+            commit(tensors, made)
         except BaseException:
-            if random is not None:
+            if made is not None:
+                commit(tensors, made)
+            elif random is not None:
                 functions.set_random_state(random)
             raise
-        if effects is None or parts is None:
-            return self.results(*outcome, tensors)
-        effects[1](tensors, made)
-        self.spaces[where].append(parts)
+        if parts is not None:
+            self.spaces[where].append(parts)
         return self.finish(results, tensors)
 
     # -------------------------------------------------------------------------------------- running
@@ -299,11 +304,10 @@ class Replayer:
             lowered.effects = effects_code(self, lowered.owned)
         return lowered.effects
 
-    def outcome(
-        self, values: Any, tensors: Sequence[Any]
-    ) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
-        """The results as tensors; what is to be written where, as pairs of a tensor or place and an
-        array; leaves with their gradients."""
+    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], tuple[Any, ...]]:
+        """The results as tensors; and what `commit` takes: what is to be written where, as pairs of
+        a tensor or place and an array; leaves with their gradients; version counters with their
+        counts, and with how much they count beyond the writes."""
         program = self.program
         results = [
             wrap(fresh(values[n]) if copy else values[n])
@@ -323,24 +327,18 @@ class Replayer:
             place = program.captured.get(number)
             leaf = tensors[program.inputs.index(number)] if place is None else place.tensor
             gradients.append((leaf, gradient))
-        return results, new, gradients
+        written = [
+            (tensor, 0) for place, _ in new if (tensor := _written_tensor(place)) is not None
+        ]
+        more = [(_counted(kind, what, tensors), n) for kind, what, n in self.extra]
+        counters = [(v := ensure_version(t), v.count, n) for t, n in (*written, *more)]
+        return results, (new, gradients, counters)
 
-    def results(
-        self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]
-    ) -> Any:
-        """Write what is to be written, whole, and give back the results nested as recorded."""
-        written = [tensor for place, _ in new if (tensor := _written_tensor(place)) is not None]
-        counts = [(version := ensure_version(tensor), version.count) for tensor in written]
-        try:
-            self._commit(new, gradients)
-        except BaseException:  # an interrupt: nothing is left half done, or counted twice
-            for version, count in counts:
-                version.count = count
-            self._commit(new, gradients)
-            raise
-        return self.finish(results, tensors)
-
-    def _commit(self, new: list[Any], gradients: list[Any]) -> None:
+    def commit(self, tensors: Sequence[Any], made: Any) -> None:
+        """Write what is to be written. Doing it twice is doing it once."""
+        new, gradients, counters = made
+        for version, count, _ in counters:
+            version.count = count
         for update in self.updates:
             if update.counted:
                 update.commit()
@@ -351,6 +349,10 @@ class Replayer:
                 self._write(place, array)
         for leaf, gradient in gradients:
             leaf.stored_grad = gradient
+        for version, _, more in counters:
+            version.count += more
+        for at, count in self.gradient_versions:
+            ensure_version(leaf_at(at, tensors).stored_grad).count = count
 
     def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
         """Results nested as recorded."""
@@ -443,6 +445,13 @@ def _written_tensor(place: Any) -> Tensor | None:
     return (
         place.tensor if type(place) is TensorBinding else place if type(place) is Tensor else None
     )
+
+
+def _counted(kind: str, what: Any, tensors: Sequence[Any]) -> Any:
+    """The tensor whose version counter counts more than the updates do."""
+    if kind == "input":
+        return tensors[what]
+    return what if kind == "tensor" else what.stored_grad
 
 
 def _root_of(program: Program, makers: list[int], number: int) -> int:

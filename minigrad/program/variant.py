@@ -206,6 +206,8 @@ class Variant:
         if self.runner is None:
             self.runner = program.replayer = Replayer(program)
         self.runner.alone, self.runner.finish = self.writes, self.outcome.finish
+        self.runner.extra = self.outcome.extra
+        self.runner.gradient_versions = self.outcome.gradient_versions
         try:
             payloads, layout = self.runner.checked(tensors)
             self._learn(payloads, layout)

@@ -2,12 +2,13 @@
 leaves that is interrupted at that line, or has not begun, or is complete; and the calls after it
 are right.
 
-Every line of the first five calls: python -m tests.program.test_interrupted_calls
+Each place in the first five calls: python -m tests.program.test_interrupted_calls
 """
 
 import collections
 import contextlib
 import functools
+import gc
 import linecache
 import os
 import random
@@ -26,6 +27,8 @@ from minigrad.nn import functional as F
 from minigrad.program import run
 
 LIBRARY = f"minigrad{os.sep}"
+GENERATED = ("<what ", "<step, part ")
+"""Where lines come from that a replay runs and that are in no file."""
 CALLS = 5
 AFTER = 3
 """Calls that are made after the interrupted one."""
@@ -132,15 +135,17 @@ class Lines:
         self.code, self.at, self.compiled = code, at, compiled
         self.lines = self.inside = self.entered = 0
         self.running, self.ended, self.plain, self.place = False, False, None, ("", 0)
-        self.all: list[bool] = []
+        self.all: list[tuple[bool, str, int]] = []
 
     def __enter__(self) -> "Lines":
         self.before = sys.gettrace()
+        gc.disable()  # finalisers run lines too, at no fixed place
         sys.settrace(self._trace)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self.before)
+        gc.enable()
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
         if frame.f_code is self.code:
@@ -150,14 +155,15 @@ class Lines:
             elif event == "return":
                 self.running = False
             return self._trace
-        if LIBRARY not in frame.f_code.co_filename:
+        place = frame.f_code.co_filename, frame.f_lineno
+        if LIBRARY not in place[0] and not place[0].startswith(GENERATED):
             return None
-        if event == "line" and not _is_with(frame.f_code.co_filename, frame.f_lineno):
+        if event == "line" and not _is_with(*place):
             self.lines += 1
             self.inside += self.running
-            self.all.append(self.running)
+            self.all.append((self.running, *place))
             if self.at == (self.lines if self.compiled else self.inside):
-                self.place = frame.f_code.co_filename, frame.f_lineno
+                self.place = place
                 self.plain = self.inside if self.running else None
                 raise KeyboardInterrupt
         return self._trace
@@ -254,8 +260,8 @@ def problem(expected: Expected, call: int, at: int) -> str | None:
     return None if seen in wanted else f"{where}, line {lines.plain} of the plain call"
 
 
-def lines_of(kind: type[Training], call: int) -> list[bool]:
-    """The lines of a compiled call: whether each is one of the plain run of the step."""
+def lines_of(kind: type[Training], call: int) -> list[tuple[bool, str, int]]:
+    """The lines of a compiled call: whether each is one of the plain run of the step; its place."""
     interrupted(kind, call, None, True)  # what is kept from call to call in the process is made
     return list(interrupted(kind, call, None, True)[1].all)
 
@@ -273,7 +279,7 @@ def check(name: str, samples: int) -> None:
     for call in range(CALLS):
         lines = lines_of(expected.kind, call)
         for plain in (True, False):
-            where = [at for at, running in enumerate(lines, 1) if running is plain]
+            where = [at for at, line in enumerate(lines, 1) if line[0] is plain]
             for at in rng.sample(where, min(samples, len(where))):
                 assert (found := problem(expected, call, at)) is None, found
                 tried[plain] += 1
@@ -289,6 +295,23 @@ def test_interrupts_at_lines_of_the_library(name: str) -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_interrupts_at_many_lines_of_the_library(name: str) -> None:
     check(name, 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [pytest.param("training", 4, marks=pytest.mark.whole), ("outside", 3), ("outside", 4)],
+)
+def test_interrupts_at_each_line_of_a_replay(name: str, call: int) -> None:
+    """From where it begins to compute: at the first and the last time that the line runs."""
+    expected, lines = Expected(STEPS[name]), lines_of(STEPS[name], call)
+    places: dict[Any, list[int]] = {}
+    for at, (_, *place) in enumerate(lines, 1):
+        if place[0] == run.__file__ or place[0].startswith(GENERATED):
+            places.setdefault(tuple(place), []).append(at)
+    where = sorted({at for found in places.values() for at in (found[0], found[-1])})
+    assert len(where) > 40
+    for at in where:
+        assert (found := problem(expected, call, at)) is None, found
 
 
 def test_an_interrupt_between_two_writes_of_the_first_replay(
@@ -316,15 +339,18 @@ def test_an_interrupt_between_two_writes_of_the_first_replay(
 
 
 def main() -> None:
-    """Every line of the first five calls, of the steps that the command names."""
+    """The lines of the first five calls, of the steps that the command names: each place at which
+    a line runs, once, and with "all" each line as often as it runs."""
     warnings.simplefilter("ignore")
-    for name in sys.argv[1:] or STEPS:
+    words = sys.argv[1:]
+    for name in [word for word in words if word != "all"] or STEPS:
         expected, tally = Expected(STEPS[name]), collections.Counter()
         for call in range(CALLS):
             lines = lines_of(expected.kind, call)
-            for at in range(1, len(lines) + 1):
+            once = {line: at for at, line in enumerate(lines, 1)}
+            for at in range(1, len(lines) + 1) if "all" in words else sorted(once.values()):
                 found = problem(expected, call, at)
-                tally["plain" if lines[at - 1] else "library"] += 1
+                tally["plain" if lines[at - 1][0] else "library"] += 1
                 if found is not None:
                     tally["different"] += 1
                     print(found, flush=True)
