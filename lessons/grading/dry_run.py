@@ -2,9 +2,9 @@
 
 The notebook's code runs in a Python of its own, started in an empty folder with the same packages,
 stubs and rules for cells as in grading, so what would be missing there is missing here, and with it
-what an exercise forbids. Then each exercise is asked for its practice cases. Where code computes
-with what a picture gives, all is run again with the real Matplotlib. It locks nothing in, because
-the code is the student's own, and it needs nothing that only Unix has.
+what an exercise forbids. Then each exercise is asked for its practice cases. As soon as code
+computes with what a picture gives, all is run again with the real Matplotlib. It locks nothing in,
+because the code is the student's own, and it needs nothing that only Unix has.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .exercise import FAILURES, Case, Exercise, Returned
 from .process_server import python_paths
 from .sheet_cells import asked_in
 from .sheet_modules import given_by, module_for
-from .student_process import WALL
+from .student_process import WALL, PictureNeeded
 from .submitted_notebooks import cells_of, load, source_of
 from .supervisor import CELL_S, STOPS, Outcome, Work, forbidden, iter_groups, key_of, why_missing
 
@@ -102,8 +102,9 @@ def dry_run(path: Path) -> Found:
     try:
         work = Work(cells, questions, given=given)
         more = {*there, *packages.PICTURES} if packages.are_here(packages.PICTURES) else there
-        outcome = _asked(work, there, base, stop_at_picture=len(more) > len(there))
-        if outcome.picture and len(more) > len(there):
+        try:
+            outcome = _asked(work, there, base, pictures=len(more) == len(there))
+        except PictureNeeded:
             outcome = _asked(work, tuple(sorted(more)), base)
     finally:
         remove(base)
@@ -129,13 +130,11 @@ def _is_answer(cell: dict[str, Any]) -> bool:
     return isinstance(about, dict) and bool(about.get("solution")) and not about.get("grade")
 
 
-def _asked(
-    work: Work, there: tuple[str, ...], base: Path, stop_at_picture: bool = False
-) -> Outcome:
+def _asked(work: Work, there: tuple[str, ...], base: Path, pictures: bool = True) -> Outcome:
     """What the cells and the exercises give, where some packages may be imported.
 
-    base: a folder for temporary files; stop_at_picture: whether all is run again anyway if code
-    computes with what a picture gives.
+    base: a folder for temporary files; pictures: whether code may compute with what a picture
+    gives. Else PictureNeeded is raised when it does.
 
     As in grading, one process without all the names that any exercise forbids does for all, as
     long as nothing calls one of these. If something does, each set of names has a process of its
@@ -143,22 +142,23 @@ def _asked(
     a cell says so itself.
     """
     names = forbidden(work.exercises)
-    outcome = _run(names, work, there, base)
-    if not outcome.withheld or (outcome.picture and stop_at_picture):
+    outcome = _run(names, work, there, base, pictures)
+    if not outcome.withheld:
         return outcome
     groups = {(): [], **dict(iter_groups(work.exercises))}
     for part_names, part in groups.items():
         if part_names == names:
             continue
-        here = _run(part_names, replace(work, exercises=part), there, base)
+        here = _run(part_names, replace(work, exercises=part), there, base, pictures)
         outcome.returned |= here.returned
-        outcome.picture |= here.picture
         if not part_names:
             outcome.cells = here.cells
     return outcome
 
 
-def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path) -> Outcome:
+def _run(
+    names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path, pictures: bool
+) -> Outcome:
     """What processes give whose library is without some names. As in grading, what does not come
     back costs itself: a cell is left out, and a new process goes on with the next exercise.
     """
@@ -169,7 +169,7 @@ def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path)
         for name, file in work.given.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(file.read_bytes())
-        with _Process(library, folder, there, base) as process:
+        with _Process(library, folder, there, base, pictures) as process:
             _run_cells(process, work, left_out, outcome)
             while todo and not process.gone:
                 exercise, cases = todo.pop(0)
@@ -177,7 +177,6 @@ def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path)
                     process, exercise, cases, work, outcome
                 )
             outcome.withheld |= process.withheld
-            outcome.picture |= process.picture
         if not todo:
             break
     for exercise, cases in todo:
@@ -218,7 +217,9 @@ def _run_calls(
 class _Process:
     """The Python in which the notebook runs."""
 
-    def __init__(self, library: Path, folder: Path, there: tuple[str, ...], base: Path) -> None:
+    def __init__(
+        self, library: Path, folder: Path, there: tuple[str, ...], base: Path, pictures: bool
+    ) -> None:
         linked = packages.folder_of(there, base) if there else None
         boot = BOOT.format(
             library=str(library), more=[str(linked)] if linked else [], folder=str(folder),
@@ -235,8 +236,8 @@ class _Process:
         )
         self.lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        self.number = 0
-        self.withheld = self.picture = self.gone = False
+        self.number, self.pictures = 0, pictures
+        self.withheld = self.gone = False
 
     def __enter__(self) -> _Process:
         return self
@@ -307,7 +308,8 @@ class _Process:
             if isinstance(answer, dict) and answer.get("id") == number:
                 return answer
             self.withheld |= answer == {"withheld": True}
-            self.picture |= answer == {"picture": True}
+            if answer == {"picture": True} and not self.pictures:
+                raise PictureNeeded
 
 
 def _beside(error: str, path: Path) -> str:

@@ -30,6 +30,7 @@ from .journal import Record
 from .marks import answers_in
 from .process_server import Server, disown_all
 from .sheet import Sheet, load_sheet
+from .student_process import PictureNeeded
 from .submitted_notebooks import SubmissionError, cells_of, code_cells, ids_of, load, source_of
 from .supervisor import Outcome, Questions, Run, Work, forbidden, iter_groups
 
@@ -176,18 +177,19 @@ def run_cells(
 ) -> Outcome:
     """What a notebook's cells and functions gave.
 
-    Where they computed with what a stub of Matplotlib gave them, all is run again with the real
+    As soon as they compute with what a stub of Matplotlib gave them, all is run again with the real
     one, if that is installed.
     """
-    there = sheet_at(job["sheet"]).packages
-    outcome = _asked(cells, questions, beside, job, shown, there, Outcome())
-    if outcome.picture and packages.are_here(packages.PICTURES):
-        there = tuple(sorted({*there, *packages.PICTURES}))
+    there, outcome = sheet_at(job["sheet"]).packages, Outcome()
+    more = tuple(sorted({*there, *packages.PICTURES}))
+    pictures = len(more) == len(there) or not packages.are_here(packages.PICTURES)
+    try:
+        return _asked(cells, questions, beside, job, shown, there, outcome, pictures)
+    except PictureNeeded:
         waits = {name: getattr(outcome, name) for name in ("waited", "waited_on_cells", "asleep")}
-        again = _asked(cells, questions, beside, job, shown, there, Outcome(**waits))
+        again = _asked(cells, questions, beside, job, shown, more, Outcome(**waits), True)
         again.flags = list(dict.fromkeys([*outcome.flags, *again.flags]))
         return again
-    return outcome
 
 
 def _asked(
@@ -198,8 +200,10 @@ def _asked(
     shown: frozenset[str],
     there: tuple[str, ...],
     outcome: Outcome,
+    pictures: bool,
 ) -> Outcome:
-    """What a notebook's cells and functions gave, where some packages may be imported.
+    """What a notebook's cells and functions gave, where some packages may be imported. Raises
+    PictureNeeded unless they may compute with what a picture gives.
 
     Each exercise is asked in a process without the names that it forbids. One process without all
     the names that any of them forbids does
@@ -210,11 +214,12 @@ def _asked(
     groups, all_names = list(iter_groups(questions)), forbidden(questions)
     given = sheet_at(job["sheet"]).files
     if len(groups) > 1 and job["together"]:
-        _run(all_names, Work(cells, list(questions), beside, shown, given), outcome, job, there)
+        work = Work(cells, list(questions), beside, shown, given)
+        _run(all_names, work, outcome, job, there, pictures)
         again = [group for group in groups if group[0] != all_names]
         groups = again if outcome.withheld else []
     for names, part in groups:
-        _run(names, Work(cells, part, beside, shown, given), outcome, job, there)
+        _run(names, Work(cells, part, beside, shown, given), outcome, job, there, pictures)
     return outcome
 
 
@@ -224,10 +229,11 @@ def _run(
     outcome: Outcome,
     job: dict[str, Any],
     there: tuple[str, ...],
+    pictures: bool,
 ) -> None:
     program = "\n".join(source for _, source in work.cells)
     with server(names, job, there, program) as process:
-        Run(process, work, outcome, job["least"]).run()
+        Run(process, work, outcome, job["least"], pictures).run()
 
 
 def _packed(returned: Returned) -> dict[str, Any]:
@@ -300,6 +306,9 @@ def server(
     try:
         yield found
         healthy = True
+    except PictureNeeded:  # its process has ended, as at the end of a submission
+        healthy = True
+        raise
     finally:
         if healthy and job["warm"]:
             with _idle_lock:

@@ -207,9 +207,11 @@ class Server:
                     self.sender = int.from_bytes(about[:4], sys.byteorder)
         return dict(json.loads(data))
 
-    def child(self, folder: Path) -> Child:
-        """A fresh process for a submission, which may write the folder that `fresh_folder` gave."""
-        return Child(self, folder)
+    def child(self, folder: Path, pictures: bool = True) -> Child:
+        """A fresh process for a submission, which may write the folder that `fresh_folder` gave;
+        pictures: whether it may compute with what a stub of Matplotlib gives.
+        """
+        return Child(self, folder, pictures)
 
     def learn(self, key: str, source: str) -> None:
         """Tells of an instructor's drive, so that it is compiled once and not for each

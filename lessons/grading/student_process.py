@@ -50,6 +50,10 @@ class Stopped(Exception):
         self.kind, self.text = kind, text
 
 
+class PictureNeeded(Exception):
+    """Code computes with what a stub of Matplotlib gave it, where the real one is installed."""
+
+
 def _memory(pid: int, what: str) -> int:
     """Bytes of a process's memory (proc(5), status); VmHWM is the most that it had. 0: unknown."""
     try:
@@ -60,10 +64,14 @@ def _memory(pid: int, what: str) -> int:
 
 
 class Child:
-    """A student's process, between its first request and its end."""
+    """A student's process, between its first request and its end.
 
-    def __init__(self, server: Server, folder: Path) -> None:
-        self.server, self.folder = server, folder
+    pictures: whether code may compute with what a stub of Matplotlib gives it. Else PictureNeeded
+    is raised as soon as it does.
+    """
+
+    def __init__(self, server: Server, folder: Path, pictures: bool = True) -> None:
+        self.server, self.folder, self.pictures = server, folder, pictures
         request_read, self.requests = os.pipe()
         self.answers, answer_write = os.pipe()
         try:
@@ -74,7 +82,7 @@ class Child:
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
         self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
-        self.withheld = self.picture = False
+        self.withheld = False
         self.flags: list[str] = []
         self.received = 0
         self.waited, self.may_wait, self.queued = 0.0, STEP_WAITS_S, 0.0
@@ -149,7 +157,8 @@ class Child:
                 self.withheld = True
                 continue
             if answer == {"picture": True}:
-                self.picture = True
+                if not self.pictures:
+                    raise PictureNeeded
                 continue
             if isinstance(answer, dict) and "flag" in answer and len(self.flags) < FLAGS:
                 self.flags.append(protocol.one_line(answer["flag"]))

@@ -67,10 +67,9 @@ class Outcome:
     returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
     by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
     all its processes together; withheld: whether something was called that had been taken out of
-    the library; picture: whether code computed with what a stub of a display package gave; not_run:
-    cells that were left out because they only show something, if that has been decided; waited,
-    waited_on_cells: seconds without computing, in all and of the cells; asleep: cells that were
-    stopped because they waited.
+    the library; not_run: cells that were left out because they only show something, if that has
+    been decided; waited, waited_on_cells: seconds without computing, in all and of the cells;
+    asleep: cells that were stopped because they waited.
     """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
@@ -81,7 +80,6 @@ class Outcome:
     stops: int = 0
     cpu_s: float = 0.0
     withheld: bool = False
-    picture: bool = False
     not_run: list[str] | None = None
     waited: float = 0.0
     waited_on_cells: float = 0.0
@@ -89,10 +87,16 @@ class Outcome:
 
 
 class Run:
-    """One submission in the processes of one server, from its first cell to its last call."""
+    """One submission in the processes of one server, from its first cell to its last call.
 
-    def __init__(self, server: Server, work: Work, outcome: Outcome, least: str) -> None:
+    pictures: whether code may compute with what a stub of Matplotlib gives it.
+    """
+
+    def __init__(
+        self, server: Server, work: Work, outcome: Outcome, least: str, pictures: bool = True
+    ) -> None:
         self.server, self.work, self.outcome, self.least = server, work, outcome, least
+        self.pictures = pictures
         self.left_out = set(outcome.asleep)
         self.todo = deque(
             (exercise, number, case)
@@ -108,7 +112,7 @@ class Run:
 
     def run(self) -> None:
         """Runs everything; what came back is in the outcome. Raises SandboxError where
-        isolation is worse than asked for.
+        isolation is worse than asked for, and PictureNeeded.
         """
         for exercise, _ in self.work.exercises:
             if code := exercise.drive_code():
@@ -119,14 +123,13 @@ class Run:
             try:
                 _copy(self.work.beside, folder)
                 _copy(self.work.given, folder)
-                child = self.server.child(folder)
+                child = self.server.child(folder, self.pictures)
                 self._check_level(child)
                 self._cells(child) and self._calls(child)
             finally:
                 if child is not None:
                     self.outcome.cpu_s += child.used
                     self.outcome.withheld |= child.withheld
-                    self.outcome.picture |= child.picture
                     self._keep_flags(child.flags)
                     child.close()
                 self.server.clear()

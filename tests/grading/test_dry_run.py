@@ -131,6 +131,18 @@ def test_what_computes_with_a_picture_is_no_loss(folder, source):
     assert not found.lost, found
 
 
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs Matplotlib")
+def test_nothing_runs_any_more_with_stubs_once_a_picture_is_needed(folder, tmp_path):
+    """A loop over what a stub gives may never end; what follows it runs once, with Matplotlib."""
+    ran = tmp_path / "ran.txt"
+    cells = (f"with open({str(ran)!r}, 'a') as file:\n    file.write('{k} ')" for k in range(3))
+    before, loop, after = cells
+    loop = f"{NEEDS_MATPLOTLIB['a loop while there are lines']}\n{loop}"
+    found = dry_run(write(folder, {"f": f"{before}\n{F}", "g": f"{loop}\n{G}"}, after))
+    assert not found.lost, found
+    assert ran.read_text() == "0 0 1 2 "
+
+
 def test_a_cell_that_fails_is_a_loss_only_where_something_is_lost(folder):
     """SymPy is not there when submissions are graded; lesson 1's own cells fail without it."""
     cell = "import sympy\nx = sympy.Symbol('x')"
@@ -168,7 +180,10 @@ def test_a_process_that_ends_is_told(folder):
 
 
 def test_a_loop_costs_its_cell_or_its_exercise_alone(folder, monkeypatch):
-    monkeypatch.setattr("minigrad.lessons.grading.dry_run.CELL_S", 1.0)
+    for name, value in {"CELL_S": 1.0, "WALL": 2.0}.items():
+        monkeypatch.setattr(f"minigrad.lessons.grading.dry_run.{name}", value)
+    sheet = folder / "sheet.py"
+    sheet.write_text(sheet.read_text().replace("limit_s=2.0", "limit_s=1.0"))
     loop = "def g(x):\n    while True:\n        pass"
     first = "while True:\n    pass"
     path = folder / "small.ipynb"

@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import one_submission, run, sandbox
+from minigrad.lessons.grading import one_submission, run, sandbox, student_process
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -358,6 +358,25 @@ def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_libraries, requ
     }
     assert not lost
     assert set(found) == set(books)
+
+
+@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="needs Matplotlib")
+def test_nothing_runs_any_more_with_stubs_once_a_picture_is_needed(
+    tmp_path, shared_libraries, monkeypatch
+):
+    """A loop over what a stub gives may never end; what follows it runs once, with Matplotlib."""
+    ran, send = [], student_process.Child.send
+
+    def noted(child, request):
+        if request["do"] == "cell":
+            ran.append(request["source"])
+        return send(child, request)
+
+    monkeypatch.setattr(student_process.Child, "send", noted)
+    loop, after = NEEDS_MATPLOTLIB["a loop while there are lines"], f"{G}  # after the loop"
+    a_class(tmp_path / "submitted", {"ada": notebook({"f": loop, "g": after})})
+    assert grade(tmp_path)["ada"].points == MAX
+    assert (ran.count(loop), ran.count(after)) == (2, 1), ran
 
 
 @pytest.mark.whole
