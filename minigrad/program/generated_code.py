@@ -63,11 +63,15 @@ class GeneratedCode:
             space[name] = laid_out(memory[piece.offset :], kind, strides)
         for name, expression in self.views:
             space[name] = eval(expression, space)
+        self.complete(space)
         functions = []
         for code in self.code:
             exec(code, space)
             functions.append(space.pop("part"))
         return functions
+
+    def complete(self, space: dict[str, Any]) -> None:
+        """Add what the functions read besides buffers and views."""
 
     def literal(self, value: Any) -> str:
         """A Python number as Python text; what has no text that is an expression (nan, inf) gets

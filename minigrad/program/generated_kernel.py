@@ -20,8 +20,11 @@ class Generated(Primitive):
     and without derivatives.
 
     reads, makes: numbers of the values that it reads, and of those that it makes; arrays: their
-    names in the generated text; operations: how many it holds.
+    names in the generated text; operations: how many it holds; finds_arrays: whether its function
+    can find arrays by their addresses.
     """
+
+    finds_arrays = False
 
     def __init__(
         self,
@@ -67,21 +70,26 @@ class Generated(Primitive):
         are arrays."""
         raise NotImplementedError
 
-    def function(self, scalars: frozenset[int]) -> Any:
+    def function(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> Any:
         """The compiled function: it reads `reads` and writes into arrays for `makes`. scalars: the
-        positions of operands that are numbers, no arrays."""
+        positions of operands that are numbers, no arrays; held: of arrays that are no arguments,
+        but found by a table of addresses, which then is the first argument."""
         raise NotImplementedError
 
-    def compile(self, function: Any, scalars: frozenset[int]) -> None:
+    def compile(
+        self, function: Any, scalars: frozenset[int], held: frozenset[int] = frozenset()
+    ) -> None:
         """Compile what `function` gave, for the operands that it will get; else its first call
         does."""
         if not hasattr(function, "compile"):
             return
         from numba import typeof
 
-        examples: list[Any] = []
+        examples: list[Any] = [0] if held else []
         for k, n in enumerate((*self.reads, *self.makes)):
             kind = self.types[n]
+            if k in held:
+                continue
             if k in scalars:
                 examples.append(0.0 if kind.number else kind.dtype.type(0))
             else:  # a type tells the number of axes, but no sizes; a single result has one axis

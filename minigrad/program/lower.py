@@ -18,6 +18,7 @@ from .. import backend
 from ..errors import ProgramError
 from ..ops.kernels import KernelCall, row_major
 from ..ops.sums import FEW_TERMS
+from .bindings import StateBinding, TensorBinding
 from .generated_code import GeneratedCode
 from .generated_kernel import Generated
 from .instructions import Instruction, Literal, Ref, Type, map_params
@@ -59,8 +60,11 @@ class Lowered(GeneratedCode):
         self.slot_of: dict[int, Piece] = {}
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
         self.effects: Effects | None = None  # what a run leaves behind, as code (effects_code.py)
-        # the kernels with their names, and positions of operands that are numbers
-        self.kernels: list[tuple[str, Generated, frozenset[int]]] = []
+        # the kernels with their names, and positions of operands that are numbers, and of arrays
+        # that are found by the table
+        self.kernels: list[tuple[str, Generated, frozenset[int], frozenset[int]]] = []
+        self._table: list[str] = []  # the names of these arrays, for each kernel in turn
+        self._held: dict[int, int] = {}  # captured arrays among them, with their number in `held`
         self.taken_over = 0  # results written over an operand
         self._constant = set(program.constants)  # values that are the same in every run
         # gradients with new memory in each run, in which nothing else that lives on lies
@@ -75,18 +79,43 @@ class Lowered(GeneratedCode):
 
     def workspace(self) -> list[Any]:
         """Functions with buffers of their own, one for each part."""
-        for name, kernel, scalars in self.kernels:
+        for name, kernel, scalars, held in self.kernels:
             if name not in self.names:
-                self.names[name] = kernel.function(scalars)
+                self.names[name] = kernel.function(scalars, held)
         return super().workspace()
+
+    def complete(self, space: dict[str, Any]) -> None:
+        """Add the table of the arrays that kernels find by their addresses. Captured arrays are
+        entered when they are first seen, and again when another array is in their place; they are
+        held meanwhile, so that one is known by its identity."""
+        if not self._table:
+            return
+        table = self.xp.zeros((len(self._table), 2), "int64")
+        held: list[Any] = [None] * len(self._held)
+        places: list[list[int]] = [[] for _ in held]
+        for at, name in enumerate(self._table):
+            if name in space:
+                table[at] = space[name].ctypes.data, space[name].size
+            else:
+                places[self._held[int(name[1:])]].append(at)
+
+        def enter(k: int, array: Any) -> None:
+            table[places[k]] = array.ctypes.data, array.size
+            held[k] = array
+
+        space.update(held=held, enter=enter)
+        at = 0
+        for name, *_, found in self.kernels:
+            space[f"table_{name}"] = table.ctypes.data + at * table.strides[0]
+            at += len(found)
 
     def compile_kernels(self, goes_on: Callable[[], bool]) -> None:
         """Compile the kernels one after another, while that holds. May run in another thread."""
-        for name, kernel, scalars in self.kernels:
+        for name, kernel, scalars, held in self.kernels:
             if not goes_on():
                 return
-            function = kernel.function(scalars)
-            kernel.compile(function, scalars)
+            function = kernel.function(scalars, held)
+            kernel.compile(function, scalars, held)
             self.names[name] = function
 
     def _write(self) -> None:
@@ -214,14 +243,21 @@ class Lowered(GeneratedCode):
         """The call of a generated kernel, which writes its results into memory that is there."""
         program, facts, kernel = self.program, self.facts, instruction.primitive
         assert isinstance(kernel, Generated)
-        name, before, after = f"{kernel.name}_{at}", [], []
+        name = f"{kernel.name}_{at}"
+        before: list[str] = []
+        after: list[str] = []
         texts = list(operands)
+        scalars: set[int] = set()
+        held: set[int] = set()
         for k, n in enumerate(instruction.reads()):
             kind, strides = program.types[n], facts.strides[n]
-            if strides is not None and not row_major(strides, kind.shape, kind.dtype):
+            if strides is None:
+                scalars.add(k)
+            elif not row_major(strides, kind.shape, kind.dtype):
                 self.names["row_major"] = self.xp.ascontiguousarray
                 texts[k] = f"row_major({texts[k]})"
-        scalars = [k for k, n in enumerate(instruction.reads()) if facts.strides[n] is None]
+            elif kernel.finds_arrays and (n in self.fixed or self._is_held(n, before)):
+                held.add(k)
         for n in instruction.outputs:
             kind, strides = program.types[n], facts.strides[n]
             out = f"v{n}"
@@ -239,10 +275,26 @@ class Lowered(GeneratedCode):
                 self.fixed.add(n)
                 self.slot_of[n] = self.place_of[n] = piece
                 self.buffers.append((out, piece, kind, strides))
+            if kernel.finds_arrays and (strides is None or n in self.fixed):
+                held.add(len(texts))
             texts.append(out)
         self._release(at, dying, None)
-        self.kernels.append((name, kernel, frozenset(scalars)))
-        return [*before, f"{name}({', '.join(texts)})", *after]
+        self.kernels.append((name, kernel, frozenset(scalars), frozenset(held)))
+        self._table += [texts[k] for k in sorted(held)]
+        given = [text for k, text in enumerate(texts) if k not in held]
+        given = [f"table_{name}", *given] if held else given
+        return [*before, f"{name}({', '.join(given)})", *after]
+
+    def _is_held(self, number: int, lines: list[str]) -> bool:
+        """Whether a value is a captured array that is the same in most runs. lines: get the
+        question whether it is, before its first reader."""
+        place = self.program.captured.get(number)
+        if not isinstance(place, TensorBinding | StateBinding):
+            return False
+        if number not in self._held:
+            k = self._held[number] = len(self._held)
+            lines.append(f"if v{number} is not held[{k}]: enter({k}, v{number})")
+        return True
 
     def _total(self, instruction: Instruction) -> str | None:
         """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None

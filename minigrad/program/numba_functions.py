@@ -33,6 +33,29 @@ def _float_of_bits(typingctx: Any, bits: Any) -> Any:
 float_of_bits: Any = intrinsic(_float_of_bits)
 
 
+def _memory_at(typingctx: Any, address: Any) -> Any:
+    """The pointer to an address."""
+
+    def generated(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generated
+
+
+memory_at: Any = intrinsic(_memory_at)
+
+
+carray: Any = numba.carray  # type: ignore[attr-defined]
+
+
+@numba.njit
+def array_at(table: Any, k: Any, kind: Any) -> Any:
+    """Array number k of a table, which holds an address and a size for each. A call is told where
+    the table is, because each array among its arguments takes a tenth of a microsecond or more."""
+    entry = carray(memory_at(table + 16 * k), (2,), numba.int64)
+    return carray(memory_at(entry[0]), (entry[1],), kind)
+
+
 @numba.njit(error_model="numpy")
 def power_of_two(k: Any) -> Any:
     """2 to the power of an integer from -126 to 127, by its bits."""

@@ -63,16 +63,21 @@ NUMBA = Language(
     ("nan", "inf"),
     frozenset([*WORDS.split(), "exp", "log", "erf"]),
 )  # fmt: skip
-HEAD = """from numba import njit, float32 as f32, float64 as f64, uint64
+HEAD = """from numba import boolean, njit, float32 as f32, float64 as f64, uint64
 from numpy import ceil, empty, floor, inf, isnan, log, nan, sqrt, trunc, zeros
 from minigrad.program.numba_functions import (
-    LEAST, any_order, erf32, exp32, larger, most, number32, order32, smaller, truth
+    LEAST, any_order, array_at, erf32, exp32, larger, most, number32, order32, smaller, truth
 )
 """
 
 
+ELEMENTS = {"float32": "f32", "float64": "f64", "bool": "boolean"}
+
+
 class Kernel(Generated):
     """Blocks of a program as one function."""
+
+    finds_arrays = True
 
     def __init__(self, program: Program, blocks: Sequence[Block], makes: set[int]) -> None:
         sources = Sources(program)
@@ -82,26 +87,29 @@ class Kernel(Generated):
         for block in blocks:
             lines += _BlockText(program, sources, block, self.arrays, self.makes).lines()
         self.body = lines
-        self.parameters = list(self.arrays.values())
 
-    def source(self, scalars: frozenset[int]) -> str:
-        """The function's text. scalars: the positions of operands that are numbers, no arrays."""
-        heads = []
-        for k, name in enumerate(self.parameters):
-            number = k < len(self.reads) and self.types[self.reads[k]].number
-            text = f"f64(p{k})" if number else f"p{k}"
+    def source(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> str:
+        """The function's text. scalars, held: as in `function`."""
+        heads, parameters = [], ["table"] if held else []
+        for k, (n, name) in enumerate(self.arrays.items()):
+            if k in held:
+                at = sum(j < k for j in held)
+                kind = ELEMENTS[self.types[n].dtype.name]
+                heads.append(f"{name} = array_at(table, {at}, {kind})")
+                continue
+            parameters.append(f"p{k}")
+            text = f"f64(p{k})" if k < len(self.reads) and self.types[n].number else f"p{k}"
             heads.append(f"{name} = ({text},)" if k in scalars else f"{name} = {text}.ravel()")
         body = "\n    ".join([*heads, *self.body])
-        parameters = ", ".join(f"p{k}" for k in range(len(self.parameters)))
-        return f"def kernel({parameters}):\n    {body}\n"
+        return f"def kernel({', '.join(parameters)}):\n    {body}\n"
 
     @property
     def text(self) -> str:
         numbers = frozenset(k for k, n in enumerate(self.reads) if self.types[n].number)
         return f"# {self.name}\n{self.source(numbers)}"
 
-    def function(self, scalars: frozenset[int]) -> Any:
-        return compiled(HEAD, self.source(scalars), self.name)
+    def function(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> Any:
+        return compiled(HEAD, self.source(scalars, held), self.name)
 
 
 class _BlockText:

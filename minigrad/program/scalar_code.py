@@ -116,7 +116,7 @@ class ScalarRun(Generated):
         about = f"# {self.name}: {self.operations} operations, by the interpreter of numbers\n"
         return about + "\n".join(lines) + f"\n\n{interpreter()}"
 
-    def function(self, scalars: frozenset[int]) -> Any:
+    def function(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> Any:
         run = compiled(HEAD, interpreter(), "an interpreter of scalar instructions")
         code, start, slots, count = self.code, self.start, self.slots, len(self.reads)
 
@@ -130,7 +130,9 @@ class ScalarRun(Generated):
 
         return call
 
-    def compile(self, function: Any, scalars: frozenset[int]) -> None:
+    def compile(
+        self, function: Any, scalars: frozenset[int], held: frozenset[int] = frozenset()
+    ) -> None:
         from numba import typeof as found
 
         typeof: Any = found

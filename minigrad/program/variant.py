@@ -226,7 +226,10 @@ class Variant:
                 self.fused = self._held = _in_words(made)
             else:
                 self.plain = "is replayed as it is: it has no chain of operations for a kernel"
-        special = CapturedProgram(program) if self.capture else Replayer(program)
+        if self.capture:
+            special: Replayer = CapturedProgram(program)
+        else:
+            special = program.replayer = Replayer(program)
         self.kept = program if self.fuse else None
         return special
 

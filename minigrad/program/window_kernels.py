@@ -73,7 +73,7 @@ class WindowKernel(Generated):
     def text(self) -> str:
         return f"# {self.name}\n{self.source()}"
 
-    def function(self, scalars: frozenset[int]) -> Any:
+    def function(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> Any:
         return compiled(HEAD, self.source(), self.name)
 
 
