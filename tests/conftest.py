@@ -89,6 +89,7 @@ that enables its tests.
 """
 
 
+WITHOUT_UNIX = "--without-unix"
 PATIENCE_S = 5.0
 """For processes that notice by themselves that their parent is gone, before they count as left."""
 
@@ -101,6 +102,8 @@ def _reason(marker: str) -> str | None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    if WITHOUT_UNIX in sys.argv:
+        without_unix.hide()  # before the folders' own conftest.py import anything of minigrad
     parser.addoption(
         "--whole",
         action="store_true",
@@ -115,7 +118,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of tests over a table, check only rows whose name contains TEXT",
     )
     parser.addoption(
-        "--without-unix",
+        WITHOUT_UNIX,
         action="store_true",
         help=(
             "hide from minigrad and the tests what only Unix has (fcntl, resource, os.fork,"
@@ -164,8 +167,6 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     that fixtures are torn down. Processes that are left at the end are ended, and fail the run. All
     temporary files lie in one folder, which is removed at the end.
     """
-    if config.getoption("without_unix"):
-        without_unix.hide()  # before anything of minigrad is imported
     from minigrad.cli import folders, processes
 
     _set_workers(config)

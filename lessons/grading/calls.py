@@ -261,8 +261,8 @@ def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
     """
     function = watched(function)
     with _destructors_end_too():
-        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-            return _with_alarm(function, args, seconds)
+        if threading.current_thread() is threading.main_thread():
+            return _with_signal(function, args, seconds)
         return _with_watchdog(function, args, seconds)
 
 
@@ -307,7 +307,7 @@ def spending(clock: Callable[[], float] = time.thread_time) -> Callable[[], floa
     return lambda: max(clock() - start, WAITING * (time.monotonic() - began))
 
 
-def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
+def _with_signal(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
     rings, active, tracing = 0, True, sys.gettrace()
     used = spending()
 
@@ -316,7 +316,7 @@ def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
             raise TimeUp
         return explode
 
-    def ring(number: int, frame: FrameType | None) -> None:
+    def ring(frame: FrameType | None) -> None:
         nonlocal rings
         if not active or (not rings and used() < seconds):
             return
@@ -328,16 +328,64 @@ def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
             sys.settrace(explode)
         raise TimeUp
 
-    before = signal.signal(signal.SIGALRM, ring)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+    with (_alarms if hasattr(signal, "setitimer") else _interrupts)(ring, seconds):
+        try:
+            return function(*args)
+        finally:
+            active = False
+            if sys.gettrace() is not tracing:
+                sys.settrace(tracing)
+
+
+REPEAT_S = 0.1
+"""After the first signal another comes so often, until the call has ended."""
+Ring = Callable[[FrameType | None], None]
+
+
+@contextlib.contextmanager
+def _alarms(ring: Ring, seconds: float) -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, lambda number, frame: ring(frame))
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT_S)
     try:
-        return function(*args)
+        yield
     finally:
-        active = False
-        if sys.gettrace() is not tracing:
-            sys.settrace(tracing)
         signal.setitimer(signal.ITIMER_REAL, *timer)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _interrupts(ring: Ring, seconds: float) -> Iterator[None]:
+    """SIGINT from a thread: Windows has no alarm, and only this signal wakes a sleep there. An
+    interrupt of the user's goes to the handler that was there.
+    """
+    done, sending, ours = threading.Event(), threading.Lock(), 0
+
+    def send() -> None:
+        nonlocal ours
+        wait = seconds
+        while not done.wait(wait):
+            wait = REPEAT_S
+            with sending:
+                if not ours and not done.is_set():
+                    ours += 1
+                    signal.raise_signal(signal.SIGINT)
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal ours
+        if ours:
+            ours -= 1
+            ring(frame)
+        elif callable(before):
+            before(number, frame)
+
+    before = signal.signal(signal.SIGINT, handler)
+    threading.Thread(target=send, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        with sending:  # what was sent is handled before the handler changes
+            signal.signal(signal.SIGINT, before)
 
 
 def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:

@@ -73,10 +73,14 @@ class _Module(ModuleType):
 
 
 def hide() -> None:
-    """Hides all of it from what is imported from now on."""
+    """Hides all of it from what is imported from now on. Raises RuntimeError where something of
+    minigrad has been imported.
+    """
     global hidden
     if hidden:
         return
+    if early := sorted(name for name in sys.modules if name.partition(".")[0] == "minigrad"):
+        raise RuntimeError(f"too late to hide what only Unix has: {early[0]} is imported")
     hidden = True
     import_, modules = builtins.__import__, {name: _Module(name) for name in NAMES}
 

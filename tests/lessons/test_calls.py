@@ -205,6 +205,14 @@ def swallows(a, da):
             pass
 
 
+def swallows_soon(a, da):
+    while True:
+        try:  # noqa: SIM105
+            time.sleep(0.2)
+        except:  # noqa: E722
+            pass
+
+
 def swallows_in_a_helper(a, da):
     def nap():
         try:
@@ -239,16 +247,35 @@ def spins_in_a_destructor(a, da):
         Slow()
 
 
-LOOPS = [spins, spins_and_catches, swallows, swallows_in_a_helper, sleeps, spins_in_a_destructor]
+NO_ALARM = [spins, spins_and_catches, swallows_soon, spins_in_a_destructor]
+LONG_SLEEPS = [swallows, swallows_in_a_helper, sleeps]
+"""Only a signal to the thread that sleeps ends these: an alarm, or SIGINT on Windows."""
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "loop", NO_ALARM + [pytest.param(loop, marks=pytest.mark.unix) for loop in LONG_SLEEPS]
+)
 def test_a_loop_is_stopped_with_a_message(quick, loop):
     start = time.monotonic()
     feedback = check("sin", loop, RIGHT[1])
     assert time.monotonic() - start < 30
     assert "`tangent_sin(a=0, da=1)` took too long, so it was stopped" in str(feedback)
     assert feedback.points == 1, "the other rule is judged all the same"
+
+
+@pytest.mark.parametrize("loop", NO_ALARM)
+def test_a_loop_is_stopped_where_there_is_no_alarm(quick, loop, monkeypatch):
+    monkeypatch.delattr(signal, "setitimer", raising=False)
+    before = signal.getsignal(signal.SIGINT)
+    test_a_loop_is_stopped_with_a_message(None, loop)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_where_there_is_no_alarm_an_interrupt_of_the_user_s_stays_one(monkeypatch):
+    monkeypatch.delattr(signal, "setitimer", raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        calls.run_limited(signal.raise_signal, (signal.SIGINT,), 5.0)
+    assert calls.run_limited(lambda: 3, (), 5.0) == 3
 
 
 @pytest.mark.parametrize("loop", [spins, spins_and_catches, spins_in_a_destructor])
