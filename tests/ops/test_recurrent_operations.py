@@ -151,3 +151,58 @@ def test_gradients_of_each_example() -> None:
                 rtol=1e-10,
                 atol=1e-12,
             )
+
+
+def plain_states(name: str, a, h, u, extra):
+    """The states after each step, as the operation's lines say it, with new arrays in each."""
+    sigmoid = lambda x: 1 / (np.exp(-x) + 1)
+    states, width = [], h.shape[-1]
+    for given in a:
+        z = h @ u.swapaxes(-1, -2)
+        if name == "rnn":
+            h = np.tanh(given + z)
+        elif name == "lstm":
+            i, f, n, o = np.split(given + z, 4, axis=-1)
+            extra = sigmoid(f) * extra + sigmoid(i) * np.tanh(n)
+            h = sigmoid(o) * np.tanh(extra)
+        else:
+            z = z + extra
+            r = sigmoid(given[..., :width] + z[..., :width])
+            y = sigmoid(given[..., width : 2 * width] + z[..., width : 2 * width])
+            n = np.tanh(given[..., 2 * width :] + r * z[..., 2 * width :])
+            h = n + y * (h - n)
+        states.append(h)
+    return np.stack(states)
+
+
+@pytest.mark.parametrize("sizes", [(4, 2, 3), (1, 1, 1), (3, 0, 2), (20, 16, 32)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "gates"), [("rnn", 1), ("lstm", 4), ("gru", 3)])
+def test_states_are_those_of_the_written_steps(name: str, gates: int, dtype: str, sizes) -> None:
+    """With NaN and infinities in some sequences, operands that do not lie row after row, and under
+    vmap with operands that have no batch."""
+    length, count, width = sizes
+    random = np.random.default_rng(0)
+    a, h, u, b = (
+        random.normal(size=shape).astype(dtype)
+        for shape in (
+            (3, length, count, gates * width), (count, width), (gates * width, width),
+            (gates * width,),
+        )
+    )  # fmt: skip
+    a[:, 1:2, :1, :1] = np.array([np.nan, np.inf, -np.inf]).reshape(3, 1, 1, 1)
+    u /= 2 * width**0.5  # so that steps do not enlarge rounding errors
+    extra = {"rnn": [], "lstm": [h[::-1].copy()], "gru": [b]}[name]
+    options = {"rectified": False} if name == "rnn" else {}
+    operands = [h, u, *extra] if name != "lstm" else [h, *extra, u]
+    others = [mg.tensor(np.asfortranarray(x)) for x in operands]
+    run = lambda a: getattr(recurrent, name)(a, *others, **options)[0]
+    found = [run(mg.tensor(np.asfortranarray(one))).numpy() for one in a]
+    batched = mg.vmap(run)(mg.tensor(a)).numpy()
+    bound = {"float32": 2e-6, "float64": 1e-14}[dtype]
+    with np.errstate(all="ignore"):
+        for one, ours, together in zip(a, found, batched, strict=True):
+            want = plain_states(name, one, h, u, extra[0] if extra else None)
+            assert ours.dtype == together.dtype == dtype
+            np.testing.assert_allclose(ours, want, rtol=bound, atol=bound)
+            np.testing.assert_allclose(together, want, rtol=bound, atol=bound)
