@@ -4,6 +4,7 @@ the others is a part of the program.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from .. import autograd, backend
@@ -22,8 +23,8 @@ class Arguments:
     """
 
     __slots__ = (
-        "_numbers", "args", "changing", "containers", "key", "known", "kwargs", "leaves", "problem",
-        "roots", "tensors",
+        "_constants", "_numbers", "args", "changing", "containers", "key", "known", "kwargs",
+        "leaves", "problem", "roots", "tensors",
     )  # fmt: skip
 
     def __init__(
@@ -32,10 +33,12 @@ class Arguments:
         kwargs: dict[str, Any],
         changing: frozenset[str] = frozenset(),
         known: frozenset[int] = frozenset(),
+        constants: Collection[int] = (),
     ) -> None:
         """known: identities of leaves that were inputs before the call, which may have given them
-        gradients."""
+        gradients; constants: those of leaves that were none before it."""
         self.args, self.kwargs, self.changing, self.known = args, kwargs, changing, known
+        self._constants = constants
         self.leaves: dict[str, Tensor] = {}
         self.tensors: list[Tensor] = []
         self.roots: list[
@@ -51,10 +54,11 @@ class Arguments:
                 (name, self._key(f"argument {name}", a)) for name, a in kwargs.items()
             )
 
-    def changed(self) -> bool:
-        """Whether a list or dict among them holds other things than it did."""
+    def changed(self, made_leaves: Collection[int]) -> bool:
+        """Whether a list or dict among them holds other things than it did, or a tensor has another
+        .grad. made_leaves: identities of those that are leaves now and were none."""
         known = frozenset(id(t) for t in self.tensors if t.node is not None)
-        now = Arguments(self.args, self.kwargs, self.changing, known)
+        now = Arguments(self.args, self.kwargs, self.changing, known, made_leaves)
         return self.key != now.key or not (
             _identical(self.tensors, now.tensors) and _identical(self.containers, now.containers)
         )
@@ -62,16 +66,18 @@ class Arguments:
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
             array, node = value.array, value.node if value.view_of is None else current_node(value)
+            made = id(value) in self._constants
             if (
-                value.tangents is None and value.stored_grad is None
-                if node is None
+                value.tangents is None and (made or value.stored_grad is None)
+                if node is None or made
                 else self._is_input(name, value)
             ):
                 number = self._numbers.setdefault(id(value), len(self.tensors))
                 if number < len(self.tensors):
                     return number  # the same tensor once more
                 self.tensors.append(value)
-                return array.shape, array.dtype, type(array), array.strides, node is None
+                constant = node is None or made
+                return array.shape, array.dtype, type(array), array.strides, constant
             if not isinstance(node, Leaf):
                 self.problem = f"{name} carries a graph, tangents or a .grad: detach() it"
             self.roots.append((name, value))

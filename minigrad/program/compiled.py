@@ -28,7 +28,8 @@ hooks, arguments that are no tensors, objects into which Python cannot look. The
 function then runs as itself, and its error is that of the plain call.
 
 A leaf among the arguments is taken for a parameter, which a program reads and gives its gradient.
-Where calls bring another leaf each time, leaves are inputs, which get their gradients too.
+Where calls bring another leaf each time, leaves are inputs, which get their gradients too; so are
+constants of which the function makes leaves (`x.requires_grad_()`).
 
 Results that require grad have a graph, so a compiled model is differentiated from outside: their
 backward pass is a program too (result_graphs.py). Results that are arguments, tensors from outside,

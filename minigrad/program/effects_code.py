@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import copy_with_strides_of, is_immutable
-from ..core.tensor import Tensor, ensure_version, wrap
+from ..core.tensor import Tensor, ensure_version, make_leaf, wrap
 from .bindings import GradientBinding, TensorBinding
 from .ready_code import ObjectNames
 
@@ -49,12 +49,13 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     """The functions for a program whose values are plain arrays. owned: values of gradients whose
     memory is new in each run."""
     program, named = runner.program, ObjectNames()
-    named.space.update(wrap=wrap, fresh=fresh, ensure_version=ensure_version)
+    named.space.update(wrap=wrap, fresh=fresh, ensure_version=ensure_version, make_leaf=make_leaf)
     copied = zip(program.outputs, runner.copied, strict=True)
     results = [f"wrap({_copied(n) if copy else f'v[{n}]'})" for n, copy in copied]
     made: dict[str, str] = {}
     before: list[str] = []
-    writes = [f"if {k}.counted: {k}.commit()" for k in map(named, runner.updates)]
+    writes = [f"if tensors[{i}].node is None: make_leaf(tensors[{i}])" for i in runner.made_leaves]
+    writes += [f"if {k}.counted: {k}.commit()" for k in map(named, runner.updates)]
 
     def at(number: int) -> str:
         """A leaf or a tensor, by its number."""

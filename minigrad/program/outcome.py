@@ -86,6 +86,11 @@ class Outcome:
             self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
         self.found = [tensor for _, tensor in found]
         leaves = {id(t): at for at, t in places if isinstance(t.node, Leaf)}
+        # arguments of which the call makes leaves
+        constants = {id(t) for t, before in recorder.known.values() if before.node is None}
+        self.made_leaves = [
+            i for i, t in enumerate(arguments) if id(t) in constants and isinstance(t.node, Leaf)
+        ]
         where = self._counters(arguments, outside, gradients)
         self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves, where)
 
@@ -192,6 +197,7 @@ class Outcome:
             repr(graphs),
             extra,
             self.versions,
+            self.made_leaves,
             [(at if type(at) is int else id(at), n) for at, n in self.gradient_versions],
         )
 

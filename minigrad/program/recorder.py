@@ -230,8 +230,7 @@ class Recorder:
         self._memories.append((payload.memory.number, payload.memory))
         self.names[payload.memory.number] = name
         tensor.array = payload
-        if isinstance(tensor.node, Leaf):
-            self._grads[id(tensor)] = (tensor, payload.memory.number, None)
+        self._grads[id(tensor)] = (tensor, payload.memory.number, None)
 
     def capture(self, place: Binding) -> Recorded:
         """An array that lives elsewhere (an optimiser's state) as an input that the caller does

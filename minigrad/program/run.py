@@ -25,7 +25,7 @@ from ..backend import (
     device_of,
 )
 from ..core.apply import compute
-from ..core.tensor import Tensor, ensure_version, wrap, write_payload
+from ..core.tensor import Tensor, ensure_version, make_leaf, wrap, write_payload
 from ..errors import ProgramError
 from .bindings import GradientBinding, TensorBinding, leaf_at
 from .effects_code import Effects, effects_code, fresh
@@ -159,6 +159,7 @@ class Replayer:
         self.extra: Sequence[tuple[str, Any, int]] = ()
         # of gradients that a run makes: whose, how many
         self.gradient_versions: Sequence[tuple[Any, int]] = ()
+        self.made_leaves: Sequence[int] = ()  # inputs that are constants before a run only
 
     @property
     def program(self) -> Program:
@@ -337,6 +338,9 @@ class Replayer:
     def commit(self, tensors: Sequence[Any], made: Any) -> None:
         """Write what is to be written. Doing it twice is doing it once."""
         new, gradients, counters = made
+        for i in self.made_leaves:
+            if tensors[i].node is None:
+                make_leaf(tensors[i])
         for version, count, _ in counters:
             version.count = count
         for update in self.updates:

@@ -26,6 +26,7 @@ from ..core.views import View
 from ..observers import calls
 from ..ops import random
 from ..optim.optimizer import Optimizer
+from .guards import has_hooks
 from .memory import overlapping
 
 TOLERANCE = 1e-3
@@ -95,6 +96,7 @@ class Snapshot:
         self.tensors: dict[int, tuple[Tensor, _Slots]] = {}
         self._copies: dict[int, Any] = {}  # id(array) -> its copy
         self._alone = {id(t) for t in arguments}
+        self.made_leaves: set[int] = set()  # identities of arguments of which the call made leaves
         outside = list(tensors)
         gradients = [t.stored_grad for t in outside if t.stored_grad is not None]
         self.identical = any(id(t) in self._alone for t in (*outside, *gradients))
@@ -153,7 +155,9 @@ class Snapshot:
         that. None if nothing."""
         for tensor, old in self.tensors.values():
             what = f"a tensor of shape {tuple(old.array.shape)}"
-            if tensor.node is not old.node or tensor.tangents is not old.tangents:
+            if self._is_made_leaf(tensor, old):
+                self.made_leaves.add(id(tensor))
+            elif tensor.node is not old.node or tensor.tangents is not old.tangents:
                 return (
                     f"it gives {what} another graph (an in-place change that gradients go through,"
                     " or requires_grad_)"
@@ -182,6 +186,13 @@ class Snapshot:
             ):
                 return MADE_STATE
         return None
+
+    def _is_made_leaf(self, tensor: Tensor, old: _Slots) -> bool:
+        """Whether the call made a leaf of an argument that was a constant (`requires_grad_`)."""
+        made = id(tensor) in self._alone and old.node is None and isinstance(tensor.node, Leaf)
+        if not made or tensor.view_of is not None or tensor.tangents is not old.tangents:
+            return False
+        return not has_hooks(tensor.node)
 
     def counts(self) -> list[tuple[Tensor, int]]:
         """How often the second run has counted the memory of each tensor as overwritten, for those

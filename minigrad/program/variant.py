@@ -98,7 +98,7 @@ class Variant:
         problem = before.change()
         if problem is MADE_STATE:
             return problem
-        if problem is None and arguments.changed():
+        if problem is None and arguments.changed(before.made_leaves):
             problem = "it changes a list or dict that it is given, or sets the .grad of an argument"
         if problem is None:
             known = {id(c) for c in arguments.containers if type(c) is not tuple}
@@ -138,6 +138,8 @@ class Variant:
                 signature = ["tuple", [["leaf", i] for i in range(count)]]
                 program, whole = outcome.programs(signature, name_of(self.function))
             outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
+            made = {id(arguments.tensors[i]) for i in outcome.made_leaves}
+            equal = equal and made == before.made_leaves
             return program, whole, outcome, equal and before.same(after)
 
         program, whole, outcome, equal = before.run(recorder, again)
@@ -208,6 +210,7 @@ class Variant:
         self.runner.alone, self.runner.finish = self.writes, self.outcome.finish
         self.runner.extra = self.outcome.extra
         self.runner.gradient_versions = self.outcome.gradient_versions
+        self.runner.made_leaves = self.outcome.made_leaves
         try:
             payloads, layout = self.runner.checked(tensors)
             self._learn(payloads, layout)

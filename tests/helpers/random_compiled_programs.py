@@ -3,6 +3,7 @@ outside, how it is called, and everything that can be seen of each call.
 """
 
 import functools
+import io
 import random
 import sys
 from typing import Any
@@ -34,6 +35,17 @@ EXPRESSIONS = (
     "({a}.detach().to(mg.bfloat16) * {b}.detach().sum() / 0.3).float() + {b}",
     "mg.sign({a}) * ({a} / 0.0).clamp(-1, 1)", "{a}.unfold(0, 2, 2).reshape(4)",
     "{a}.unfold(0, 2, 1).sum(1).repeat(2)[:4] + {b}",
+    "func.grad(lambda z: (z * w).sin().sum())({a})",
+    "func.vmap(lambda p, q: p * q.sin())({a}, {b})",
+    "func.grad(lambda z: (z * {b}).tanh().sum())({a}.detach())",
+    "func.grad(lambda z: func.grad(lambda u: (u ** 3 * {b}).sum())(z).sum())({a})",
+    "func.jvp(lambda z: z.sin() * w, ({a},), ({b},))[1]",
+    "func.vjp(lambda z: z * w.tanh(), {a})[1]({b})[0]",
+    "func.hessian(lambda z: (z.sin() * {b}).sum())({a}).sum(0)",
+    "func.vmap(func.grad(lambda z: z * z.sin()))({a}) * w",
+    "func.jacrev(lambda z: z.view(2, 2).sum(1) * v[:2])({a}).sum(0)",
+    "func.grad(lambda p: func.functional_call(linear, p, {a}.view(1, 4)).sum())(extra)['bias']",
+    "func.vmap(lambda z: F.dropout(z, 0.5, True), randomness='different')({a}.view(2, 2)).view(4)",
 )  # fmt: skip
 IN_PLACE = (
     "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)",
@@ -52,6 +64,8 @@ PASSES = (
     "({a} ** 2).sum().backward(inputs=[w])", "mg.set_grad_enabled(False)", "b.detach_()",
     "mg.checkpoint(lambda z: F.dropout(z * w, 0.5, True), {a}).sum().backward()",
     "w.grad is None or w.grad.mul_({a})", "({a} * x).sum().backward()", "x.grad = None",
+    "x.requires_grad_()", "y.requires_grad = True", "x.requires_grad_(False)",
+    "{t} = mg.autograd.grad((y.requires_grad_() * {a}).sum(), [y])[0]",
 )  # fmt: skip
 BLOCKS = (
     "with mg.no_grad():", "with mg.enable_grad():", "with mg.no_grad():", "with mg.enable_grad():",
@@ -62,13 +76,15 @@ RESULTS = (
     "{a}", "{a}", "{a}", "{a}[1:]", "{a}.detach()", "x", "b", "part", "w", "w.grad", "y[:2]",
     "x.grad", "{a}.reshape(2, 2)", "1.5", "b.view(2, 2)", "{a}.view(2, 2).t()",
 )  # fmt: skip
+BATCHED = ("vmap", "hessian", "jacrev")
 REFUSED = frozenset(
     ("{a} * cached()", "cached().mul_(0.5)", "{a}[{a}.detach() > 0].sum() * {b}",
     "{b} * mg.nonzero({a}.detach() > 0).shape[0]", "mg.set_grad_enabled(False)", "b.copy_({a})",
     "if {a}.sum() > 0:", "schedule.step()", "opt.state.clear()",
-    "{b} * (2 if type({a}.array) is np.ndarray else 3)"),
+    "{b} * (2 if type({a}.array) is np.ndarray else 3)",
+    *(line for line in EXPRESSIONS if any(f"func.{n}(" in line for n in BATCHED))),
 )  # fmt: skip
-"""What is never replayed, chosen a quarter as often."""
+"""What is never replayed, chosen less often than the others."""
 AFTER = (
     "nothing", "backward", "one", "twice", "second", "write", "write with a graph",
     "one after the other", "one after the other, with steps", "step, then second", "hook",
@@ -76,7 +92,7 @@ AFTER = (
 )  # fmt: skip
 BETWEEN = (
     "freeze", "clear", "load", "save", "schedule", "eval", "number", "data", "gradient", "weights",
-    "rate", "hook", "exchange", "decay", "cached", *["nothing"] * 7,
+    "rate", "hook", "exchange", "decay", "cached", "files", *["nothing"] * 7,
 )  # fmt: skip
 SHARED = {
     "one": lambda base, w, b: (base[:4],) * 2,
@@ -118,7 +134,7 @@ def source_of(rng: random.Random) -> str:
 
     def drawn(table: tuple[str, ...]) -> str:
         line = rng.choice(table)
-        return rng.choice(table) if line in REFUSED and rng.random() < 0.75 else line
+        return rng.choice(table) if line in REFUSED and rng.random() < 0.6 else line
 
     def line(depth: int = 0) -> None:
         indent = "    " * (depth + 1)
@@ -145,6 +161,20 @@ def source_of(rng: random.Random) -> str:
     ]
     lines.append(f"    return {results[0] if len(results) == 1 else ', '.join(results)}")
     return "\n".join(lines) + "\n"
+
+
+SCHEDULES: tuple[Any, ...] = (
+    lambda opt: optim.lr_scheduler.ExponentialLR(opt, 0.9),
+    lambda opt: optim.lr_scheduler.StepLR(opt, 2, 0.5),
+    lambda opt: optim.lr_scheduler.CosineAnnealingLR(opt, 5),
+    lambda opt: optim.lr_scheduler.LambdaLR(opt, lambda n: 1 / (n + 1)),
+    lambda opt: optim.lr_scheduler.OneCycleLR(opt, 0.1, total_steps=50),
+    lambda opt: optim.lr_scheduler.SequentialLR(
+        opt,
+        [optim.lr_scheduler.ConstantLR(opt, 0.5), optim.lr_scheduler.MultiStepLR(opt, [1, 2])],
+        [2],
+    ),
+)
 
 
 class Square(mg.autograd.Function):
@@ -176,16 +206,17 @@ class Side:
             lambda p: optim.SGD(p, lr=0.1),
         ][seed % 3]
         opt = self.opt = rule([w, v, *linear.parameters()])
-        self.schedule = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+        self.schedule = SCHEDULES[seed % len(SCHEDULES)](opt)
         self.saved = opt.state_dict()
         self.weights = {k: p * 0.5 for k, p in linear.state_dict().items()}
         self.space: dict[str, Any] = {
             "mg": mg, "np": np, "F": F, "optim": optim, "w": w, "v": v, "b": b, "part": b[1:3],
-            "linear": linear, "norm": norm, "drop": drop, "Square": Square,
+            "func": mg.func, "linear": linear, "norm": norm, "drop": drop, "Square": Square,
             "block": nn.Sequential(linear, nn.Tanh(), drop),
             "opt": opt, "schedule": self.schedule, "early": self.saved, "factor": 1.5,
             "cached": functools.lru_cache(lambda: mg.arange(4.0)),
         }  # fmt: skip
+        self.space["extra"] = {k: p * 2 for k, p in linear.state_dict().items()}
         exec(compile(source, f"<random program {seed}>", "exec"), self.space)
         self.step = mg.compile(self.space["step"]) if compiled else self.space["step"]
         mg.manual_seed(seed + 1)
@@ -213,6 +244,12 @@ class Side:
             linear.load_state_dict(self.weights)
         elif what == "schedule":
             self.schedule.step()
+        elif what == "files":
+            for thing in (linear, space["norm"], self.opt, self.schedule):
+                file = io.BytesIO()
+                mg.save(thing.state_dict(), file)
+                file.seek(0)
+                thing.load_state_dict(mg.load(file))
         elif what == "rate":
             self.opt.param_groups[0]["lr"] *= 0.5
         elif what == "decay":

@@ -631,6 +631,80 @@ def test_graphs_that_enter_from_outside_and_states_that_take_one() -> None:
     both(make)
 
 
+def input_gradient(x: Any, w: Any) -> Any:
+    x.requires_grad_()
+    (w * x).sin().sum().backward()
+    return x.grad
+
+
+def result_with_a_graph(x: Any, w: Any) -> Any:
+    x.requires_grad = True
+    return (w * x).sin()
+
+
+def second_derivative(x: Any, w: Any) -> Any:
+    (g,) = mg.autograd.grad((w * x.requires_grad_()).sin().sum(), [x], create_graph=True)
+    g.sum().backward()
+    return g.detach()
+
+
+def written_before(x: Any, w: Any) -> Any:
+    x.mul_(2.0).requires_grad_()
+    return w * x
+
+
+@pytest.mark.parametrize(
+    "function", [input_gradient, result_with_a_graph, second_derivative, written_before]
+)
+def test_an_argument_of_which_the_function_makes_a_leaf(function: Any) -> None:
+    """Its gradient, its graph and its memory are those of the plain call, and calls are
+    replayed."""
+    made = []
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([0.5, -1.0], requires_grad=True)
+        made.append(compile_(function))
+
+        def call(i: int) -> Any:
+            x = mg.tensor([1.0, i])
+            y = made[-1](x, w)
+            if y.requires_grad:
+                (y * x).sum().backward()
+            return y, x.requires_grad, x.is_leaf, x.grad, x, x._version, w.grad
+
+        return call
+
+    both(make)
+    assert made[1].statistics["replayed"] == 4
+
+
+def test_arguments_that_become_leaves_and_are_not_replayed() -> None:
+    """A view, one with a hook, and one that is given again; and a leaf that is made in some calls
+    only."""
+
+    def make(compile_: Any) -> Any:
+        w, seen = mg.ones(2, requires_grad=True), []
+
+        @compile_
+        def step(x: Any, hook: Any) -> Any:
+            x.requires_grad_()
+            if hook:
+                x.register_hook(lambda g: seen.append(1) or g * 2)
+            (w * x * x).sum().backward()
+            return x.grad
+
+        base, again = mg.ones(4), mg.ones(2)
+
+        def call(i: int) -> Any:
+            w.grad = None
+            given = [base[:2], mg.ones(2), again][i % 3]
+            return step(given, i % 3 == 1), given.grad, given.requires_grad, w.grad, len(seen)
+
+        return call
+
+    both(make, 15)
+
+
 def test_a_gradient_that_is_another_tensor() -> None:
     """`w.grad = x` inside: the argument itself, and two leaves with one gradient."""
 
