@@ -77,7 +77,9 @@ class Arguments:
                     return number  # the same tensor once more
                 self.tensors.append(value)
                 constant = node is None or made
-                return array.shape, array.dtype, type(array), array.strides, constant
+                # a view of a leaf refuses to be written to
+                alone = value.view_of is None or value.view_of.base.node is None
+                return array.shape, array.dtype, type(array), array.strides, constant, alone
             if not isinstance(node, Leaf):
                 self.problem = f"{name} carries a graph, tangents or a .grad: detach() it"
             self.roots.append((name, value))

@@ -109,13 +109,16 @@ class TextGuard(Guard):
 
 
 class TensorGuard:
-    """What a program takes for granted of a tensor: whether it is a leaf, whether it has a
-    gradient, that it has no hooks.
+    """What a program takes for granted of a tensor: whether it is a leaf, or a view of one, whether
+    it has a gradient, that this is a constant, that it has no hooks.
     """
 
     __slots__ = (
+        "base",
+        "base_node",
         "checked_elsewhere",
         "dtype",
+        "grad_has_graph",
         "has_grad",
         "hooked",
         "name",
@@ -127,7 +130,9 @@ class TensorGuard:
 
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor, self.node = name, tensor, tensor.node
-        self.has_grad = tensor.stored_grad is not None
+        self.base = _base_of(tensor)
+        self.base_node = None if self.base is None else self.base.node
+        self.has_grad, self.grad_has_graph = tensor.stored_grad is not None, _grad_has_graph(tensor)
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
         self.strides = tensor.array.strides
         self.checked_elsewhere = False  # whether a program checks its shape and dtype
@@ -138,6 +143,12 @@ class TensorGuard:
         t = self.tensor
         if t.node is not self.node:
             return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
+        if self.base is not None:  # a view's own node is derived from the base's when it is used
+            if _base_of(t) is not self.base:
+                return f"{self.name} is a view of another tensor than before"
+            if self.base.node is not self.base_node:
+                was, now = _role(self.base_node), _role(self.base.node)
+                return f"the base of {self.name}, a view, was {was}, is {now}"
         if has_hooks(t.node) is not self.hooked:
             return f"a hook was added to {self.name}, or removed"
         if not self.checked_elsewhere and (
@@ -151,6 +162,8 @@ class TensorGuard:
                 f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is"
                 f" {'there' if t.stored_grad is not None else 'None'}"
             )
+        if gradients and _grad_has_graph(t) is not self.grad_has_graph:
+            return f"{self.name}.grad {'has' if _grad_has_graph(t) else 'had'} a graph"
         return None
 
     def text(self, named: Namer, gradients: bool) -> str:
@@ -162,8 +175,13 @@ class TensorGuard:
         tests = [f"{t}.node is {node}"]
         if self.node is not None:
             tests.append(f"not ({node}.hooks or {node}.calls_post_hooks)")
+        if self.base is not None:
+            tests.append(f"{t}.view_of.base is {named(self.base)}")
+            tests.append(f"{named(self.base)}.node is {named(self.base_node)}")
         if gradients:
             tests.append(f"{t}.stored_grad is {'not ' if self.has_grad else ''}None")
+            if self.has_grad:
+                tests.append(f"{t}.stored_grad.node is None")
         if not self.checked_elsewhere:
             tests.append(array_text(named, f"{t}.array", self.shape, self.dtype, self.strides))
         return " and ".join(tests)
@@ -171,7 +189,7 @@ class TensorGuard:
     def problem(self) -> str | None:
         """Why a step that uses this tensor cannot be recorded."""
         t, node = self.tensor, self.tensor.node
-        if node is not None and not isinstance(node, Leaf):
+        if any(n is not None and not isinstance(n, Leaf) for n in (node, self.base_node)):
             return (
                 f"{self.name} is the result of an operation that was recorded outside: detach() it"
             )
@@ -179,6 +197,8 @@ class TensorGuard:
             return f"{self.name} carries tangents"
         if self.hooked:
             return f"a hook waits for the gradient of {self.name}"
+        if self.grad_has_graph:
+            return f"{self.name}.grad is itself part of a graph: detach() it"
         return None
 
 
@@ -193,6 +213,14 @@ def array_text(named: Namer, array: str, shape: Any, dtype: Any, strides: Any) -
 def has_hooks(node: Any) -> bool:
     """Whether a hook waits for this leaf's gradient."""
     return node is not None and bool(node.hooks or node.calls_post_hooks)
+
+
+def _base_of(tensor: Tensor) -> Tensor | None:
+    return None if tensor.view_of is None else tensor.view_of.base
+
+
+def _grad_has_graph(tensor: Tensor) -> bool:
+    return tensor.stored_grad is not None and tensor.stored_grad.node is not None
 
 
 def _equal(old: Any, new: Any) -> bool:

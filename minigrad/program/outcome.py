@@ -80,11 +80,13 @@ class Outcome:
                 recorder.lift(root)
                 if id(root.array.memory) not in self._memories:
                     self._own(root)
-        self.plan: list[tuple[Origin, Any]] = []
-        for _, tensor in found:
-            self.plan.append(self._origin_of(tensor))
-            self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
         self.found = [tensor for _, tensor in found]
+        plan: dict[int, tuple[Origin, Any]] = {}
+        for i in range(len(found)):
+            self._plan(i, plan)
+        # in which the result is made: views come after what they are views of
+        self.order = [*plan]
+        self.plan = [plan[i] for i in range(len(found))]
         leaves = {id(t): at for at, t in places if isinstance(t.node, Leaf)}
         # arguments of which the call makes leaves
         constants = {id(t) for t, before in recorder.known.values() if before.node is None}
@@ -126,6 +128,22 @@ class Outcome:
                     " give it a .clone()"
                 )
             seen.add(id(gradient))
+
+    def _plan(self, i: int, plan: dict[int, tuple[Origin, Any]]) -> None:
+        """Add where tensor i in the result comes from, and how; before it the view in the result
+        through which its graph leads."""
+        if i in plan:
+            return
+        tensor = self.found[i]
+        sources = [k for k, t in enumerate(self.found) if _leads_to(t, tensor)]
+        if sources and id(tensor) not in self._origins:
+            nearest = max(sources, key=lambda k: len(self.found[k].view_of.steps))
+            self._plan(nearest, plan)
+            self._recorder.lift(tensor)
+            plan[i] = ("again", nearest), _derivation(self.found[nearest], tensor)
+        else:
+            plan[i] = self._origin_of(tensor)
+        self._origins.setdefault(id(tensor), ("again", i))
 
     def _origin_of(self, tensor: Tensor) -> tuple[Origin, Any]:
         known = self._origins.get(id(tensor))
@@ -215,8 +233,9 @@ class Outcome:
                 attach(graph, results, extra, inputs)
         if self._simple:
             return results[0]
-        made: list[Tensor] = []
-        for (kind, what), how in self.plan:
+        made: Any = [None] * len(self.plan)
+        for i in self.order:
+            (kind, what), how = self.plan[i]
             if kind == "own":
                 tensor = results[what]
             elif kind == "argument":
@@ -225,7 +244,7 @@ class Outcome:
                 tensor = made[what]
             else:
                 tensor = what if kind == "outside" else leaf_at(what, inputs).stored_grad
-            made.append(tensor if how is None else how.apply(tensor))
+            made[i] = tensor if how is None else how.apply(tensor)
         return rebuild(self.template, made)
 
 
@@ -282,6 +301,16 @@ class Derivation:
         if tensor.view_of is not None:
             tensor.view_of.restriction = self.problem
         return tensor
+
+
+def _leads_to(source: Tensor, view: Tensor) -> bool:
+    """Whether the graph of `view` leads through that of `source`, of which it is a view."""
+    if source.node is None or source.view_of is None or view.node is None or view.view_of is None:
+        return False
+    node, parent = view.node.parents[0], view.view_of.parent_view
+    while parent is not None and parent is not source.view_of and node is not None:
+        node, parent = node.parents[0], parent.parent_view
+    return parent is not None and node is source.node
 
 
 def _derivation(base: Tensor, tensor: Tensor) -> Derivation:

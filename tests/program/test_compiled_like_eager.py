@@ -705,6 +705,84 @@ def test_arguments_that_become_leaves_and_are_not_replayed() -> None:
     both(make, 15)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda b, w: b.requires_grad_(), lambda b, w: b.mul_(w)], ids=["leaf", "graph"]
+)
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+def test_the_base_of_a_view_takes_a_graph(change: Any, writes: bool, given: bool) -> None:
+    """After some replays; of a view that the function finds outside, or that it is given."""
+
+    def make(compile_: Any) -> Any:
+        w, base = mg.ones(4, requires_grad=True), mg.ones(4)
+        part = base[1:3]
+        step = compile_(lambda x, y: (x if given else part).add_(y if writes else 0) * y)
+
+        def call(i: int) -> Any:
+            if i == 6:
+                change(base, w)
+            try:
+                y = step(part if given else mg.ones(2), mg.ones(2) * i)
+            except mg.AutogradError as error:
+                return type(error).__name__
+            leaf = w if base.node is None or base.grad_fn else base
+            w.grad = base.grad = None
+            if y.requires_grad:
+                y.sum().backward()
+            return y, y.requires_grad, leaf.grad
+
+        return call
+
+    both(make, 10)
+
+
+def test_a_gradient_that_takes_a_graph() -> None:
+    """`w.grad` is multiplied inside, and was part of a graph before some of the calls."""
+
+    def make(compile_: Any) -> Any:
+        w, z = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+        w.grad = mg.ones(2)
+
+        @compile_
+        def step(x: Any) -> Any:
+            w.grad.mul_(x)
+            (w * x).sum().backward()
+            return w.grad
+
+        def call(i: int) -> Any:
+            w.grad = mg.ones(2)
+            if i > 5:
+                w.grad.mul_(z * 2)
+            g = step(mg.ones(2) * i)
+            return g, g.requires_grad, g.requires_grad and mg.autograd.grad(g.sum(), [z])[0]
+
+        return call
+
+    both(make, 9)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_gradient_of_a_view_for_the_view_that_it_is_of(turned: bool) -> None:
+    """Two results, one a view of the other, which is a view itself, in either order."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+
+        @compile_
+        def step(x: Any) -> Any:
+            y = (w * x).view(2, 2)
+            z = y[0][1:]
+            return (z, y) if turned else (y, z)
+
+        def call(i: int) -> Any:
+            y, z = step(mg.ones(4) * i)[:: -1 if turned else 1]
+            return mg.autograd.grad(z.sum(), [y, w], retain_graph=True), y, z
+
+        return call
+
+    both(make)
+
+
 def test_a_gradient_that_is_another_tensor() -> None:
     """`w.grad = x` inside: the argument itself, and two leaves with one gradient."""
 
