@@ -177,6 +177,28 @@ def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, tower,
 # ---- explain, algorithm, cut, orders
 
 
+def test_the_story_has_the_last_200_steps_wherever_the_clock_goes(show):
+    def chain(x):
+        for _ in range(130):
+            x = x * 1.01
+        return x
+
+    trace = trace_function(chain, 2.0, mode="reverse")
+    count = len(trace["steps"])
+    assert count > 250
+    to = [0, 3, count, 7, 5, 230, 229, 231, 20, 240, 240, count, 0, 4]
+    told = at_each(
+        show(trace, views=["story"]),
+        to,
+        """(root) => { const items = [...root.querySelectorAll(".mg-story li")];
+            return [items.map((item) => item.value), items.filter((item) =>
+                item.getAttribute("aria-current") === "step").map((item) => item.value)]; }""",
+    )
+    for k, (numbers, current) in zip(to, told, strict=True):
+        assert numbers == list(range(max(0, k - 200) + 1, k + 1)), k
+        assert current == ([k] if k else []), k
+
+
 def test_the_story_tells_every_step_and_leads_back_to_it(show):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, views=["story"], step=23)

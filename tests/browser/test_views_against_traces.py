@@ -7,6 +7,7 @@ lens, the arrays of a step, the matrix of a Jacobian, an order of the reader's o
 mode hides what it asks for.
 """
 
+import json
 import math
 import re
 
@@ -32,16 +33,16 @@ WIDTHS = {"bool": 1, "bfloat16": 2, "complex64": 8, "complex128": 16}
 WALK = """([wanted, last]) => {
   const slider = document.querySelector(".mg-bar .mg-slider"),
       view = (name) => document.querySelector(`[data-view="${name}"]`),
-      seen = {};
+      seen = {}, failed = (said) => JSON.stringify({ failed: said });
   const texts = (root, selector) => [...(root?.querySelectorAll(selector) ?? [])]
       .map((e) => e.textContent);
   for (let k = 0; k <= last; k++) {
     slider.value = k;
     slider.dispatchEvent(new Event("input"));
     if (document.querySelector(".mg-failed"))
-        return { failed: `step ${k}: ${document.querySelector(".mg-failed").textContent}` };
+        return failed(`step ${k}: ${document.querySelector(".mg-failed").textContent}`);
     const counter = document.querySelector(".mg-counter").textContent;
-    if (counter !== `${k} / ${last}`) return { failed: `step ${k}: ${counter}` };
+    if (counter !== `${k} / ${last}`) return failed(`step ${k}: ${counter}`);
     if (!wanted.includes(k)) continue;
     seen[k] = {
       table: [...document.querySelectorAll(".mg-right .mg-table tr[data-node]:not(.mg-grouprow)")]
@@ -52,7 +53,8 @@ WALK = """([wanted, last]) => {
       say: document.querySelector(".mg-say").textContent,
       grad: [...(view("algorithm")?.querySelectorAll(".mg-dictionary tbody tr") ?? [])].map((row) =>
         [row.dataset.node, texts(row, ".mg-part"), row.querySelector("td.mg-num").textContent]),
-      cut: texts(view("cut"), ".mg-sumup")[0], memory: texts(view("memory"), ".mg-sumup")[0],
+      cut: texts(view("cut"), ".mg-sumup")[0] ?? null,
+      memory: texts(view("memory"), ".mg-sumup")[0] ?? null,
       arrays: [...(view("arrays")?.querySelectorAll(".mg-array") ?? [])].map((e) =>
         [e.dataset.node, /mg-c-(\\w)/.exec(e.className)[1],
             /mg-(read|written)/.exec(e.className)[1]]),
@@ -61,7 +63,7 @@ WALK = """([wanted, last]) => {
         [...table.querySelectorAll("tbody tr")].map((row) => texts(row, "td"))),
     };
   }
-  return { seen };
+  return JSON.stringify({ seen }); // nested arrays would take seconds to send
 }"""
 
 # Moves the cut through all its places; gives what it says at each.
@@ -197,7 +199,7 @@ def hold(trace, visit, path):
     path.write_text(viz.to_html(trace, views=views), encoding="utf-8")
     visit.page.goto(path.as_uri())
     visit.page.locator("section.mg-root").first.wait_for()
-    found = visit.page.evaluate(WALK, [wanted, last])
+    found = json.loads(visit.page.evaluate(WALK, [wanted, last]))
     assert "seen" in found, f"{trace['title']}: {found.get('failed')}"
     adjoints, buffers = (
         any(c["key"] == "g" for c in trace["columns"]),

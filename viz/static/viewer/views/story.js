@@ -43,14 +43,25 @@ export const storyView = {
       made.set(i, item);
       return item;
     }
+    const entries = (first, last) =>
+      Array.from({ length: last - first }, (_, i) => entry(first + i));
+    let from = 0,
+      to = 0, // the steps from `from` to before `to` are in the list
+      current = null;
     return {
       box,
       update(k) {
-        const first = Math.max(0, k - MOST_TOLD),
-          items = Array.from({ length: k - first }, (_, i) => entry(first + i));
-        list.replaceChildren(...items);
-        for (const item of items) item.removeAttribute("aria-current");
-        items.at(-1)?.setAttribute("aria-current", "step");
+        const first = Math.max(0, k - MOST_TOLD);
+        for (let i = from; i < to; i++) if (i < first || i >= k) entry(i).remove();
+        const kept = from < k && to > first,
+          begin = kept ? Math.max(from, first) : k,
+          end = kept ? Math.min(to, k) : k;
+        list.prepend(...entries(first, begin));
+        list.append(...entries(end, k));
+        [from, to] = [first, k];
+        current?.removeAttribute("aria-current");
+        current = list.lastElementChild;
+        current?.setAttribute("aria-current", "step");
         box.scrollTop = box.scrollHeight;
       },
     };
