@@ -17,7 +17,9 @@ from minigrad.viz.svg import to_svg
 
 import minigrad as mg
 from minigrad.core.primitive import Primitive
+from minigrad.functions.random import random_state, set_random_state
 from minigrad.grad_mode import no_grad
+from minigrad.ops.index import slice_
 from minigrad.trace.schema import Trace
 from minigrad.watch import trace_function
 
@@ -65,6 +67,14 @@ SAMPLES: dict[str, Sample] = {
     **_of_numbers("bitwise_not", SIX),
     **_of_numbers("left_shift right_shift", SIX, TWO),
     **_of_numbers("cast", 0.1, dtype=np.dtype("float32")),
+    **_of_numbers("overwrite", 2.0, 3.0),
+    **_of_numbers("move", 0.5, device="cpu", back="cpu"),
+    **_of_numbers("dropout_mask", ROW, p=0.5),
+    # complex numbers
+    **_of_numbers("complex", 1.0, 2.0),
+    **_of_numbers("imag view_as_real", np.array(1 + 2j)),
+    **_of_numbers("view_as_complex", PAIR),
+    **_of_numbers("fft", np.array([1 + 0j, 2]), axes=(0,), inverse=False, scale=1.0),
     # along axes
     **_of_numbers("sum mean amax amin prod logsumexp", ROW, **OVER),
     **_of_numbers("cumsum cumprod logcumsumexp softmax log_softmax", ROW, **ALONG),
@@ -97,11 +107,15 @@ SAMPLES: dict[str, Sample] = {
     **_of_numbers("getitem", ROW, index=PICKED),
     **_of_numbers("index_add", OTHER, index=PICKED, shape=(3,)),
     **_of_numbers("index_put", ROW, PAIR, index=(np.array([2, 0]),), accumulate=False),
+    **_of_numbers("scatter_view", ROW, PAIR, steps=((slice_, {"index": (slice(0, 2),)}),)),
     **_of_numbers("scatter_extreme", ROW, PAIR, index=(np.array([2, 0]),), largest=True),
     # matrices
     **_of_numbers("matmul", MATRIX, SECOND),
     **_of_numbers("solve", MATRIX, [[1.0], [2.0]]),
     **_of_numbers("inv det cofactors logabsdet detsign cholesky qr eigh svd lu lu_pivots", MATRIX),
+    **_of_numbers("eig", MATRIX),
+    **_of_numbers("pivots_to_permutation", np.array([3, 2, 3]), size=3),
+    **_of_numbers("reflections", MATRIX, part=0),
     **_of_numbers("pinv", MATRIX, rtol=1e-15, atol=0.0),
     # networks
     **_of_numbers("convolve", SIGNAL, FILTER, **FILTERS),
@@ -122,14 +136,14 @@ SAMPLES: dict[str, Sample] = {
 """By operation. The others of one element at a time take 0.5, or 2 and 3."""
 
 UNSHOWN = {
-    **dict.fromkeys("complex imag view_as_real view_as_complex eig fft".split(), "complex numbers"),
-    **dict.fromkeys("random_uniform random_normal random_integers".split(), "has no operand"),
-    "dropout_mask": "its result is drawn",
-    **dict.fromkeys("batch_enter batch_leave batch_share batch_total".split(), "a batch of vmap"),
-    "move": "needs a second device",
-    "scatter_view": "an in-place change of a view",
-    **dict.fromkeys("pivots_to_permutation reflections".split(), "a part of a factorisation"),
-    "overwrite": "an in-place change",
+    **dict.fromkeys(
+        "random_uniform random_normal random_integers".split(),
+        "it has no operand, and a Trace shows what it draws as a constant",
+    ),
+    **dict.fromkeys(
+        "batch_enter batch_leave batch_share batch_total".split(),
+        "it belongs to `vmap`, whose batches a Trace does not show",
+    ),
 }
 """Operations without a picture, and why."""
 
@@ -148,8 +162,19 @@ def step(primitive: Primitive) -> tuple[Trace, int] | None:
     found = sample(primitive)
     if found is None:
         return None
-    operands, parameters = found
+    if not primitive.random:
+        return _step(primitive, *found)
+    before = random_state()
+    set_random_state(np.random.default_rng(0).bit_generator.state)  # each build draws alike
+    try:
+        return _step(primitive, *found)
+    finally:
+        set_random_state(before)
 
+
+def _step(
+    primitive: Primitive, operands: tuple[Any, ...], parameters: dict[str, Any]
+) -> tuple[Trace, int]:
     def run(*given: Any) -> Any:
         return _first(primitive(*given, **parameters))
 

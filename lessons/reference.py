@@ -114,7 +114,8 @@ this operation alone ([the table](../operators.md) has all 75), **ONNX** the ope
 [its standard](https://onnx.ai/onnx/operators/) that computes the same.
 
 Each picture shows one step: what the rule sends back to the first operand of a sample. The frame of
-what is read is dashed, that of what is written is bold; {unshown} operations have none.
+what is read is dashed, that of what is written is bold. {unshown} operations have none, and say
+why.
 
 """
 
@@ -347,7 +348,11 @@ def example(primitive: Primitive) -> str | None:
 
 
 def image(primitive: Primitive) -> Iterator[str]:
-    """The picture of a step, whose sentence stands for it where it is not seen."""
+    """The picture of a step, whose sentence stands for it where it is not seen; or why there is
+    none.
+    """
+    if reason := operation_steps.UNSHOWN.get(primitive.name):
+        yield f"There is no picture of a step: {reason}."
     if shown := operation_steps.picture(primitive):
         said = html.escape(f"One step of {primitive.name}: {shown.said}")
         yield (

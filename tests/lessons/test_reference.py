@@ -13,8 +13,11 @@ import pytest
 from minigrad.lessons import operation_steps, reference
 
 import minigrad as mg
+from minigrad.batching.boundary import BOUNDARY
 from minigrad.core.primitive import registry
+from minigrad.errors import AutogradError
 from minigrad.expression import FUNCTIONS
+from minigrad.watch import trace_function
 from tests.helpers.public_names import FILE
 
 pytest.importorskip("matplotlib", reason='pip install -e ".[viz]"')
@@ -111,6 +114,28 @@ def test_each_operation_has_a_picture_of_a_step_or_a_reason(entries):
             assert sizes == [int(image[1]), int(image[2])]
             shown = re.sub(r"\s", "", "".join(root.itertext()))
             assert re.sub(r"\s", "", html.unescape(image[3]).partition(": ")[2]) in shown
+        reason = operation_steps.UNSHOWN.get(name)
+        assert (f"There is no picture of a step: {reason}." in said) == (name not in PICTURES), name
+
+
+def test_the_reasons_for_having_no_picture_are_true():
+    drawn = {name for name in operation_steps.UNSHOWN if not registry[name].inputs}
+    batched = {one.name for one in BOUNDARY}
+    assert drawn == {name for name in drawn if registry[name].random}
+    assert drawn | batched == set(operation_steps.UNSHOWN)
+    shown = trace_function(lambda: mg.rand(2), mode="primal")
+    assert [node["kind"] for node in shown["nodes"]] == ["const"]
+    with pytest.raises(AutogradError, match="vmap"):
+        trace_function(mg.vmap(lambda x: 2 * x), [1.0, 2.0])
+
+
+def test_a_picture_of_numbers_that_are_drawn_draws_them_again_and_changes_no_others():
+    mg.manual_seed(7)
+    wanted = mg.rand(2)
+    mg.manual_seed(7)
+    first, second = (operation_steps.step(registry["dropout_mask"]) for _ in range(2))
+    assert first == second
+    assert mg.equal(mg.rand(2), wanted)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +146,12 @@ def test_each_operation_has_a_picture_of_a_step_or_a_reason(entries):
         ("bessel_j", "v1 sends v̄1 · (bessel_j(0, x) − bessel_j(2, x)) · 0.5 = "),
         ("getitem", "v1 sends zeros(3).at[indices (3,)].add(v̄1) = [2, 0, 4] back to x"),
         ("gcd", "v1 = gcd(a, b) = 2."),
+        ("overwrite", "v1 sends 0 = 0 back to old"),
+        ("dropout_mask", "v1 = dropout_mask x = [0, 2, 2]."),
+        ("imag", "v1 sends complex(0, v̄1) = 0+1i back to x"),
+        ("scatter_view", "v1 sends replace(v̄1, 0) = [0, 0, 3] back to x"),
+        ("fft", "v1 = fft(x, axes 0) = [3+0i, −1+0i]."),
+        ("pivots_to_permutation", "v1 = pivots_to_permutation pivots = [2, 1, 0]."),
     ],
 )
 def test_the_picture_shows_what_the_rule_gives(entries, name, said):
