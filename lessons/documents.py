@@ -247,7 +247,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownExample:
     """A call of `shows`: the example, the notebook and cell, the heading above it, what was
     allowed, and why it differs.
     """
@@ -265,7 +265,7 @@ def notebooks(folder: Path = LESSONS) -> list[Path]:
     return sorted(folder.glob("*.ipynb"))
 
 
-def shown_in(path: Path) -> list[Shown]:
+def shown_in(path: Path) -> list[ShownExample]:
     """The calls of `shows` in a notebook, from top to bottom. Raises ValueError for a call whose
     example is not written out.
     """
@@ -288,7 +288,7 @@ def shown_in(path: Path) -> list[Shown]:
                     f"{path.name}, cell {cell['id']}: no document has the example {example!r}"
                 )
             found.append(
-                Shown(example, path.name, cell["id"], heading, float(within), str(differs))
+                ShownExample(example, path.name, cell["id"], heading, float(within), str(differs))
             )
     return found
 
@@ -375,7 +375,7 @@ def _tolerance(within: float) -> str:
     return f"within 10{raised}" if digits == "1" else f"within {digits} · 10{raised}"
 
 
-def _place(shown: Shown) -> str:
+def _place(shown: ShownExample) -> str:
     return (
         f"[{_short(shown.notebook)}]({shown.notebook}#{_slug(shown.heading)}), cell `{shown.cell}`"
     )

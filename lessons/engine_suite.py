@@ -880,7 +880,7 @@ def failures(engine, seed=0, first=False):
     return found
 
 
-class Report:
+class SuiteReport:
     """What the suite says of an engine, as text."""
 
     def __init__(self, found):
@@ -915,7 +915,7 @@ def report(*pieces, seed=0, **named):
     engine = engine_of(*pieces, **named)
     if missing := [name for name in PIECES if name not in engine]:
         raise KeyError(f"the suite needs {', '.join(missing)} as well")
-    return Report(failures(engine, seed))
+    return SuiteReport(failures(engine, seed))
 
 
 def measured(answers, call, trial, data):

@@ -203,7 +203,7 @@ def _names(primitive: Primitive, count: int) -> list[str]:
     return own if len(own) == count else [f"{own[0][0]}{k + 1}" for k in range(count)]
 
 
-class Picture(NamedTuple):
+class StepPicture(NamedTuple):
     """An SVG document, its size in pixels, and the sentence of the step that it shows."""
 
     svg: str
@@ -213,7 +213,7 @@ class Picture(NamedTuple):
 
 
 @cache
-def picture(primitive: Primitive) -> Picture | None:
+def picture(primitive: Primitive) -> StepPicture | None:
     """The step as a picture; None where there is none."""
     found = step(primitive)
     if found is None:
@@ -222,4 +222,6 @@ def picture(primitive: Primitive) -> Picture | None:
     svg = to_svg(trace, at)
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     assert size is not None  # each picture has one
-    return Picture(svg, round(float(size[1])), round(float(size[2])), trace["steps"][at - 1]["say"])
+    return StepPicture(
+        svg, round(float(size[1])), round(float(size[2])), trace["steps"][at - 1]["say"]
+    )

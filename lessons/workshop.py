@@ -267,7 +267,7 @@ class Missing(AttributeError):
     """A piece that was not kept yet."""
 
 
-class Engine:
+class StudentEngine:
     """What `mine` found: its pieces as attributes. missing: names of those that were wanted and
     are not there.
     """
@@ -290,7 +290,7 @@ class Engine:
         return self._say
 
 
-def mine(*wanted: str, folder: str | os.PathLike[str] = ".", lend: bool = False) -> Engine:
+def mine(*wanted: str, folder: str | os.PathLike[str] = ".", lend: bool = False) -> StudentEngine:
     """The engine that was kept in my_engine.py; wanted: names that this lesson needs (by default
     those of the milestone). Never raises.
 
@@ -304,10 +304,10 @@ def mine(*wanted: str, folder: str | os.PathLike[str] = ".", lend: bool = False)
         f"{repr(found).removesuffix(WITHOUT).rstrip()}\nUntil then an engine of the course's own"
         " stands in for yours; everything in this lesson works with it."
     )
-    return Engine(own_engine, found.missing, say)
+    return StudentEngine(own_engine, found.missing, say)
 
 
-def _kept(wanted: Sequence[str], path: Path) -> Engine:
+def _kept(wanted: Sequence[str], path: Path) -> StudentEngine:
     """What the file at `path` has of the wanted pieces."""
     module, trouble = None, ""
     if path.exists():
@@ -323,9 +323,9 @@ def _kept(wanted: Sequence[str], path: Path) -> Engine:
             )
     missing = [name for name in wanted if not hasattr(module, name)]
     if trouble:
-        return Engine(None, missing, trouble)
+        return StudentEngine(None, missing, trouble)
     if not missing:
-        return Engine(module, (), f"your engine from {FILE}: {_listed(wanted)}.")
+        return StudentEngine(module, (), f"your engine from {FILE}: {_listed(wanted)}.")
     if module is None:
         start = (
             f"There is no {FILE} in this folder yet. It is made by keep(…) at the end of"
@@ -337,7 +337,7 @@ def _kept(wanted: Sequence[str], path: Path) -> Engine:
         f"  {name} is made in {MADE_IN[name]}" if name in MADE_IN else f"  {name}"
         for name in missing
     ]
-    return Engine(module, missing, "\n".join([start, *lines, WITHOUT]))
+    return StudentEngine(module, missing, "\n".join([start, *lines, WITHOUT]))
 
 
 def unpack(*wanted: str, folder: str | os.PathLike[str] = ".") -> Note:

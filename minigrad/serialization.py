@@ -262,7 +262,7 @@ def decode(data: Any, arrays: dict[str, Any]) -> Any:
     return DECODERS[kind](inner, arrays)
 
 
-class _Arrays(dict[str, Any]):
+class _CheckpointArrays(dict[str, Any]):
     """The arrays of a file by name, and what was decoded of them: the tensors in turn, and the
     storages by the name of the array.
     """
@@ -372,7 +372,7 @@ def read(file: Path | BinaryIO, kind: str) -> Any:
             " newer minigrad that wrote it."
         )
     try:
-        return decode(state, _Arrays(arrays))
+        return decode(state, _CheckpointArrays(arrays))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise CheckpointError(
             f"{file} cannot be read: it is damaged, or needs a package that is missing here"

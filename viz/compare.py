@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.hosts import Shown, kernel_runs
+from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, column_of
@@ -29,7 +29,7 @@ TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
 """What of a difference the viewer is told."""
 
 
-class Comparison(Shown):
+class Comparison(StepperDocument):
     """Two Traces as one graph. ``divergence`` is the first difference, or None."""
 
     def __init__(
@@ -118,8 +118,9 @@ def compare(
         stepper.
 
     Returns:
-        A :class:`minigrad.viz.widget.Pair` where a kernel runs and anywidget is installed, else a
-        :class:`Comparison`; both have ``divergence``, ``to_html()`` and ``save(path)``.
+        A :class:`minigrad.viz.widget.ComparisonWidget` where a kernel runs and anywidget is
+        installed, else a :class:`Comparison`; both have ``divergence``, ``to_html()`` and
+        ``save(path)``.
 
     Raises:
         minigrad.viz.reading.TraceError: one of them is not a Trace.
@@ -128,10 +129,10 @@ def compare(
     found = Comparison(first, second, names, reference, **options)
     if kernel_runs():
         try:
-            from minigrad.viz.widget import Pair
+            from minigrad.viz.widget import ComparisonWidget
         except ModuleNotFoundError:
             return found
-        return Pair(found)
+        return ComparisonWidget(found)
     return found
 
 

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
-from minigrad.viz.page import Frame, iframe
+from minigrad.viz.page import TraceFrame, iframe
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
@@ -58,8 +58,8 @@ def show(
     Returns:
         A function that raises is shown up to the operation that failed, with what it raised.
         A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
-        is installed, else a :class:`minigrad.viz.page.Frame`. In a script run by itself the page is
-        also written to a temporary file, whose place is printed.
+        is installed, else a :class:`minigrad.viz.page.TraceFrame`. In a script run by itself the
+        page is also written to a temporary file, whose place is printed.
 
     Raises:
         TypeError: the first argument is none of these; there is no such option; arguments were
@@ -242,4 +242,4 @@ def _best(trace: Mapping[str, Any], step: int, lang: str = "en", views: Sequence
         except ModuleNotFoundError:
             return iframe(trace, step, lang, views)
         return Stepper(trace, step, lang=lang, views=views)
-    return Frame(trace, step, lang, views)
+    return TraceFrame(trace, step, lang, views)

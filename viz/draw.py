@@ -30,7 +30,7 @@ from minigrad.viz.drawing import box, empty, to_svg, write
 from minigrad.viz.layers import layers
 from minigrad.viz.numbers import short
 from minigrad.viz.picture.marks import palette
-from minigrad.viz.tensor_names import Names, variables
+from minigrad.viz.tensor_names import TensorNames, variables
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
 
@@ -119,10 +119,10 @@ def draw_graph(
             f"draw_graph: fold= takes the model whose layers become boxes, not a"
             f" {type(fold).__name__}"
         )
-    return _history(thing, Names([names or {}, *variables(sys._getframe(1))]), limit, fold, t)
+    return _history(thing, TensorNames([names or {}, *variables(sys._getframe(1))]), limit, fold, t)
 
 
-def _history(tensor: Tensor, known: Names, limit: int, fold: Module | None, t: Words) -> Any:
+def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None, t: Words) -> Any:
     """The graph behind a tensor."""
     drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
@@ -196,7 +196,7 @@ def _operation(node: Any) -> Node:
 # ---------------------------------------------------------------------------------------- the words
 
 
-def _lines(node: Node, known: Names, result: Tensor | None, t: Words) -> list[str]:
+def _lines(node: Node, known: TensorNames, result: Tensor | None, t: Words) -> list[str]:
     """What stands in a node's box: name and shape of a leaf; operation, settings, result and
     saved values of an operation.
     """
@@ -220,7 +220,7 @@ def _lines(node: Node, known: Names, result: Tensor | None, t: Words) -> list[st
     return lines + (_saved(node, known, t) if isinstance(node, OpNode) else [])
 
 
-def _saved(node: OpNode, known: Names, t: Words) -> list[str]:
+def _saved(node: OpNode, known: TensorNames, t: Words) -> list[str]:
     """A line for each array that the operation keeps for backward."""
     if not node.plan.keeps_values:
         return []

@@ -84,7 +84,7 @@ def to_svg(drawing: Any) -> str:
     return _svg(xdot.read(_instructions(drawing if isinstance(drawing, str) else drawing.source)))
 
 
-def _svg(found: xdot.Drawing, inline: bool = False) -> str:
+def _svg(found: xdot.DisplayList, inline: bool = False) -> str:
     """inline: on the ground of the page that it is a part of."""
     marks, styles, wide, high = found
     marks = [m for m in marks if not (inline and isinstance(m, Box) and m.role == "surface")]

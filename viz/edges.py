@@ -17,7 +17,7 @@ CORNER_RADIUS = EDGE["corner"]  # of edges between lines
 DENSE = EDGE["dense"]  # how far points along an edge are apart, at most
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle by its edges."""
 
     x0: float
@@ -25,19 +25,19 @@ class Box(NamedTuple):
     x1: float
     y1: float
 
-    def meets(self, other: Box) -> bool:
+    def meets(self, other: Rectangle) -> bool:
         return (
             self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
         )
 
-    def covered(self, other: Box) -> float:
+    def covered(self, other: Rectangle) -> float:
         """The area that both have in common."""
         return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(
             0.0, min(self.y1, other.y1) - max(self.y0, other.y0)
         )
 
-    def grown(self, by: float) -> Box:
-        return Box(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
+    def grown(self, by: float) -> Rectangle:
+        return Rectangle(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
 
     def holds(self, point: Point) -> bool:
         return self.x0 < point[0] < self.x1 and self.y0 < point[1] < self.y1

@@ -31,7 +31,7 @@ LABEL = 30
 
 
 @dataclass
-class Group:
+class NodeGroup:
     """A closed or open box: its items are ids of nodes or of other groups, in order; leaves are
     all nodes inside. kind: that of the program's block, "line" or "stretch".
     """
@@ -55,7 +55,7 @@ class Tree:
     def __init__(self, trace: Mapping[str, Any], t: Words | None = None):
         nodes = trace["nodes"]
         self.nodes = {node["id"]: node for node in nodes}
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, NodeGroup] = {}
         self._made = 0
         self.items = [node["id"] for node in nodes]
         self.named = any(node.get("group") for node in nodes)
@@ -109,13 +109,13 @@ class Tree:
                 outside.append(name)
         return before, outside
 
-    def _add(self, label: str, times: int = 0, kind: str = "module") -> Group:
+    def _add(self, label: str, times: int = 0, kind: str = "module") -> NodeGroup:
         self._made += 1
-        group = Group(f"group {self._made}", label, times=times, kind=kind)
+        group = NodeGroup(f"group {self._made}", label, times=times, kind=kind)
         self.groups[group.id] = group
         return group
 
-    def _fill(self, group: Group, items: list[str]) -> str:
+    def _fill(self, group: NodeGroup, items: list[str]) -> str:
         group.items = items
         group.leaves = [leaf for item in items for leaf in self._leaves(item)]
         return group.id
@@ -398,7 +398,7 @@ def _collapsed(
     }
 
 
-def _box(group: Group, tree: Tree, t: Words) -> dict[str, Any]:
+def _box(group: NodeGroup, tree: Tree, t: Words) -> dict[str, Any]:
     count = sum("op" in tree.nodes[leaf] for leaf in group.leaves)
     size = t("operation" if count == 1 else "operations", n=count)
     name = f"{f'{group.times} × · ' if group.times else ''}{size}"

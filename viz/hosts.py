@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.viz.page import framed, options_of, page, plain_table, text_table
 
 
-class Shown:
+class StepperDocument:
     """A document for the stepper with the Trace that stands for it where nothing moves.
 
     ``to_html()`` gives the page, ``save(path)`` writes it; left as a cell's last expression, it is

@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import NUMBER
-from minigrad.viz.edges import Box, Point, waypoints
+from minigrad.viz.edges import Point, Rectangle, waypoints
 from minigrad.viz.layout.lines import turn_of
 from minigrad.viz.numbers import brief
 from minigrad.viz.reading import column_of
@@ -46,7 +46,7 @@ ALONG, SHIFTS = NUMBER["along"], NUMBER["shifts"]  # places tried on the edge, a
 STROKE = NUMBER["stroke"]  # of a card
 
 
-class Size(NamedTuple):
+class NumberSize(NamedTuple):
     """How large a number is written; the small size is for where there is little room."""
 
     width: float
@@ -60,11 +60,11 @@ class Label(NamedTuple):
     text: str
     x: float
     y: float
-    size: Size
+    size: NumberSize
     lead: Point | None
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Rectangle:
         return _around(self.x, self.y, self.size.width, self.size.height)
 
 
@@ -118,7 +118,7 @@ def _place(
     points: Points,
     rest: list[Any],
     busy: list[Any],
-    boxes: list[Box],
+    boxes: list[Rectangle],
     area: tuple[float, float],
 ) -> Label:
     """points: the wire's; rest: those of all wires at rest, busy: of those that the step lights;
@@ -131,22 +131,24 @@ def _place(
     region = _around(*at, 2 * NEAR, 2 * NEAR)
     (bx, by), (ex, ey) = points[0], points[-1]
     ends = [
-        Box(bx, by - TIP_ACROSS, bx + TIP_BEFORE, by + TIP_ACROSS),
-        Box(ex - TIP_BEFORE, ey - TIP_ACROSS, ex, ey + TIP_ACROSS),
+        Rectangle(bx, by - TIP_ACROSS, bx + TIP_BEFORE, by + TIP_ACROSS),
+        Rectangle(ex - TIP_BEFORE, ey - TIP_ACROSS, ex, ey + TIP_ACROSS),
     ]
-    cut = Box(bx, by - CUT_ACROSS, bx + CUT_AFTER, by + CUT_ACROSS)
+    cut = Rectangle(bx, by - CUT_ACROSS, bx + CUT_AFTER, by + CUT_ACROSS)
     solid = [box for box in (*boxes, *ends, cut) if box.meets(region)]
     dots, lit = (
         _reaching(rest, region),
         _reaching([one for one in busy if one is not points], region),
     )
     large, small = (
-        Size(one["letter"] * len(text) + one["sides"], one["tall"], one is SMALL)
+        NumberSize(one["letter"] * len(text) + one["sides"], one["tall"], one is SMALL)
         for one in (LARGE, SMALL)
     )
     best: list[tuple[float, Label]] = []
 
-    def tried(size: Size, x: float, y: float, beside: bool, lead: Point | None = None) -> bool:
+    def tried(
+        size: NumberSize, x: float, y: float, beside: bool, lead: Point | None = None
+    ) -> bool:
         """Whether nothing at all would be covered: least of all an edge at work, then cards,
         then other wires.
         """
@@ -169,7 +171,7 @@ def _place(
             best[:] = [(cost, label)]
         return not cost
 
-    def beside(size: Size, x: float, more: float) -> bool:
+    def beside(size: NumberSize, x: float, more: float) -> bool:
         """Just clear of the wire, above or below, where the wire passes under the number's whole
         width; further away by `more`.
         """
@@ -224,15 +226,15 @@ def _nearest(along: list[Point], x: float) -> Point:
     return min(along, key=lambda p: abs(p[0] - x))
 
 
-def _reaching(wires: Iterable[Points], region: Box) -> list[Point]:
+def _reaching(wires: Iterable[Points], region: Rectangle) -> list[Point]:
     """The points of wires that lie in a region."""
     out = []
     for points in wires:
         xs, ys = [p[0] for p in points], [p[1] for p in points]
-        if Box(min(xs), min(ys) - 1, max(xs), max(ys) + 1).meets(region):
+        if Rectangle(min(xs), min(ys) - 1, max(xs), max(ys) + 1).meets(region):
             out += [p for p in waypoints(points) if region.holds(p)]
     return out
 
 
-def _around(x: float, y: float, w: float, h: float) -> Box:
-    return Box(x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+def _around(x: float, y: float, w: float, h: float) -> Rectangle:
+    return Rectangle(x - w / 2, y - h / 2, x + w / 2, y + h / 2)

@@ -318,7 +318,7 @@ def text_table(trace: Mapping[str, Any], lang: str = "en") -> str:
     return table({"title": "", **trace}, words=table_words(words(lang))).rstrip()
 
 
-class Frame:
+class TraceFrame:
     """A Trace as a notebook's cell output that needs neither a widget nor a kernel. Show it by
     leaving it as a cell's last expression.
     """
@@ -417,7 +417,7 @@ def in_frame(
 
 def iframe(
     trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
-) -> Frame:
+) -> TraceFrame:
     """The stepper for a notebook cell without widgets: an object whose rich form is a plain table
     followed by the page in an iframe.
 
@@ -425,4 +425,4 @@ def iframe(
     where scripts and frames are removed, the table is what remains. The plain-text form is the text
     table.
     """
-    return Frame(trace, step, lang, views)
+    return TraceFrame(trace, step, lang, views)

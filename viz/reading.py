@@ -95,7 +95,7 @@ def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> st
     return column if column in known or not known else str(known[0])
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """A piece of a line of mathematics: its text, whether it is slanted, and its level (0
     baseline, -1 subscript, 1 superscript).
     """
@@ -105,31 +105,31 @@ class Run(NamedTuple):
     level: int = 0
 
 
-def symbol_runs(label: Mapping[str, Any]) -> list[Run]:
+def symbol_runs(label: Mapping[str, Any]) -> list[TextRun]:
     """A symbol such as v̇₃ as runs; a bar spans a name of several letters."""
     base = str(label.get("base", ""))
-    runs = [Run(accented(base, label.get("accent")), italic=True)]
+    runs = [TextRun(accented(base, label.get("accent")), italic=True)]
     if label.get("sub"):
-        runs.append(Run(str(label["sub"]), level=-1))
+        runs.append(TextRun(str(label["sub"]), level=-1))
     if label.get("sup"):
-        runs.append(Run(str(label["sup"]), level=1))
+        runs.append(TextRun(str(label["sup"]), level=1))
     return runs
 
 
-def runs(tokens: Iterable[Mapping[str, Any]]) -> list[Run]:
+def runs(tokens: Iterable[Mapping[str, Any]]) -> list[TextRun]:
     """A formula's tokens on one line: fractions become a/b, roots √(…)."""
-    out: list[Run] = []
+    out: list[TextRun] = []
     line = list(tokens)
     for i, token in enumerate(line):
         kind = token.get("t")
         if kind == "sym":
             out += symbol_runs(token)
         elif kind == "num":
-            out.append(Run(short(token["value"])))
+            out.append(TextRun(short(token["value"])))
         elif kind == "op":
             text = str(token.get("text", ""))
             out.append(
-                Run(
+                TextRun(
                     f" {text} "
                     if text in SPACED and not is_sign(line, i)
                     else ", "
@@ -139,29 +139,31 @@ def runs(tokens: Iterable[Mapping[str, Any]]) -> list[Run]:
             )
         elif kind == "fn":
             out.append(
-                Run(
+                TextRun(
                     str(token.get("text", ""))
                     + ("" if i + 1 == len(line) or line[i + 1].get("text") == "(" else "\u2009")
                 )
             )
         elif kind == "frac":
-            out += [*_grouped(token["num"]), Run("/"), *_grouped(token["den"])]
+            out += [*_grouped(token["num"]), TextRun("/"), *_grouped(token["den"])]
         elif kind == "sup":
-            out += _grouped(token["base"]) + [Run(r.text, r.italic, 1) for r in runs(token["exp"])]
+            out += _grouped(token["base"]) + [
+                TextRun(r.text, r.italic, 1) for r in runs(token["exp"])
+            ]
         elif kind == "sqrt":
-            out += [Run("√"), *_grouped(token["of"])]
+            out += [TextRun("√"), *_grouped(token["of"])]
         else:
-            out.append(Run(str(token.get("text", ""))))
+            out.append(TextRun(str(token.get("text", ""))))
     return out
 
 
-def _grouped(tokens: list[Mapping[str, Any]]) -> list[Run]:
+def _grouped(tokens: list[Mapping[str, Any]]) -> list[TextRun]:
     inner = runs(tokens)
     single = len(tokens) == 1 or (len(tokens) == 2 and tokens[0].get("text") == "∂")
-    return inner if single else [Run("("), *inner, Run(")")]
+    return inner if single else [TextRun("("), *inner, TextRun(")")]
 
 
-def plain(pieces: Iterable[Run]) -> str:
+def plain(pieces: Iterable[TextRun]) -> str:
     """Runs as plain text, v1 for v₁ and x^2 for x²."""
     out, level = "", 0
     for run in pieces:
@@ -194,14 +196,14 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return next((side for side in reversed(sides[1:]) if symbolic(side)), [])
 
 
-def heading_runs(node: Mapping[str, Any]) -> list[Run]:
+def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input."""
     head = symbol_runs(node["label"])
     expression = runs(node.get("expr") or [])
-    full = [*head, Run(" = "), *expression] if expression else head
+    full = [*head, TextRun(" = "), *expression] if expression else head
     if sum(len(r.text) for r in full) <= 30:
         return full
-    return [*head, Run(" = "), Run(str(node.get("op") or "…"))]
+    return [*head, TextRun(" = "), TextRun(str(node.get("op") or "…"))]
 
 
 def _outcome(decided: Mapping[str, Any]) -> str:

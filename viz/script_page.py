@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
-from minigrad.viz.page import Frame, to_html
+from minigrad.viz.page import TraceFrame, to_html
 
 
 def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:
@@ -29,7 +29,7 @@ def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:
     script = (
         caller.get("__name__") == "__main__" and "__file__" in caller and not sys.flags.interactive
     )
-    if isinstance(shown, Frame) and (script or browser) and not kernel_runs():
+    if isinstance(shown, TraceFrame) and (script or browser) and not kernel_runs():
         handle, name = tempfile.mkstemp(prefix="minigrad-", suffix=".html")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(to_html(shown.trace, **shown.options))

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import SHAPE
-from minigrad.viz.edges import Box, Point, waypoints
+from minigrad.viz.edges import Point, Rectangle, waypoints
 from minigrad.viz.layout.lines import turn_of
 
 LETTER = SHAPE["letter"]
@@ -49,9 +49,9 @@ class ShapeLabel(NamedTuple):
     room: float
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Rectangle:
         """What its letters cover."""
-        return Box(
+        return Rectangle(
             self.x,
             self.y - ASCENT,
             self.x + min(self.room, LETTER * len(self.text)),
@@ -64,26 +64,26 @@ class _Standing:
     should not meet.
     """
 
-    def __init__(self, edges: Iterable[Sequence[Point]], boxes: Iterable[Box]) -> None:
-        self._edges: dict[tuple[int, int], list[tuple[Box, int]]] = {}
-        self._boxes: dict[tuple[int, int], list[Box]] = {}
+    def __init__(self, edges: Iterable[Sequence[Point]], boxes: Iterable[Rectangle]) -> None:
+        self._edges: dict[tuple[int, int], list[tuple[Rectangle, int]]] = {}
+        self._boxes: dict[tuple[int, int], list[Rectangle]] = {}
         self._points = list(edges)
         self._along: dict[int, list[Point]] = {}
         for i, points in enumerate(self._points):
             for (a, b), (c, d) in pairwise(
                 points
             ):  # between two of its points an edge keeps to their box
-                box = Box(min(a, c), min(b, d), max(a, c), max(b, d)).grown(1)
+                box = Rectangle(min(a, c), min(b, d), max(a, c), max(b, d)).grown(1)
                 for cell in _cells(box):
                     self._edges.setdefault(cell, []).append((box, i))
         for box in boxes:
             self.add(box)
 
-    def add(self, box: Box) -> None:
+    def add(self, box: Rectangle) -> None:
         for cell in _cells(box):
             self._boxes.setdefault(cell, []).append(box)
 
-    def cost(self, box: Box) -> int:
+    def cost(self, box: Rectangle) -> int:
         """0 where nothing stands; else how much of it: each box counts like five points of an
         edge.
         """
@@ -104,7 +104,7 @@ class _Standing:
         return self._along[i]
 
 
-def _cells(box: Box) -> list[tuple[int, int]]:
+def _cells(box: Rectangle) -> list[tuple[int, int]]:
     columns = range(math.floor(box.x0 / CELL), math.floor(box.x1 / CELL) + 1)
     return [
         (i, j)
@@ -130,7 +130,9 @@ def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
     if not any(text for edges in of.values() for _, text in edges):
         return []
     cards = (
-        Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2)
+        Rectangle(
+            b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2
+        )
         for b in layout["nodes"].values()
     )
     tips = (_tip(*points[0]) for edges in of.values() for points, _ in edges)
@@ -138,8 +140,8 @@ def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
     return [label for src, edges in of.items() for label in _of_node(src, edges, standing)]
 
 
-def _tip(x: float, y: float) -> Box:
-    return Box(x, y - TIP_ACROSS, x + TIP_AFTER, y + TIP_ACROSS)
+def _tip(x: float, y: float) -> Rectangle:
+    return Rectangle(x, y - TIP_ACROSS, x + TIP_AFTER, y + TIP_ACROSS)
 
 
 def _of_node(node: str, edges: Sequence[tuple[Any, str]], standing: _Standing) -> list[ShapeLabel]:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.hosts import Shown, kernel_runs
+from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.page import FUNCTION, link
 
@@ -74,7 +74,7 @@ def sliders(
     if known is None:
         return Grid(traces, moving, points, **options)
     start = trace({name: span[2] for name, span in moving.items()})
-    return Function(known, start, moving, title, **options)
+    return SliderFunction(known, start, moving, title, **options)
 
 
 def _axes(moving: Mapping[str, Any], points: int) -> dict[str, list[float]]:
@@ -105,7 +105,7 @@ def _known(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return function(traces)
 
 
-class Function(Shown):
+class SliderFunction(StepperDocument):
     """A function behind sliders that the page differentiates at each of their places.
 
     document: that of the schema minigrad.function/1, with the Trace at the start, of which the page
@@ -148,7 +148,7 @@ def _span(name: str, given: Any) -> tuple[float, float, float] | float:
     return ends[0], ends[1], ends[2] if len(ends) == 3 else (ends[0] + ends[1]) / 2
 
 
-class Grid(Shown):
+class Grid(StepperDocument):
     """The Traces of a grid of inputs behind sliders, in one page that needs no kernel."""
 
     def __init__(

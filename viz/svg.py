@@ -14,11 +14,11 @@ from minigrad.viz import scale
 from minigrad.viz.grouping import grouped
 from minigrad.viz.layout import measure, with_lines
 from minigrad.viz.picture.graph import GraphPicture
-from minigrad.viz.picture.legend import SPACE, Entry, drawn_entry, legend_of
-from minigrad.viz.picture.marks import Box, Group, Mark, Text
+from minigrad.viz.picture.legend import SPACE, LegendEntry, drawn_entry, legend_of
+from minigrad.viz.picture.marks import Box, Mark, MarkGroup, TextLine
 from minigrad.viz.picture.matrix import matrix, matrix_height
 from minigrad.viz.picture.write_svg import svg
-from minigrad.viz.reading import Run, check, runs
+from minigrad.viz.reading import TextRun, check, runs
 from minigrad.viz.speech import beginning, pass_text, spoken
 from minigrad.viz.texts import Words, words
 
@@ -74,36 +74,36 @@ def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], flo
     width = max(place["width"], 2 * MARGIN + max(wanted))
     height = place["height"] + top + matrix_height(trace)
     marks: list[Mark] = [Box(0, 0, width, height, 0, "surface")]
-    marks += [Text(MARGIN, LINE * (i + 1), line, "name") for i, line in enumerate(lines)]
+    marks += [TextLine(MARGIN, LINE * (i + 1), line, "name") for i, line in enumerate(lines)]
     x = MARGIN
     for entry in legend:
         marks += drawn_entry(entry, x, top - LEGEND + 4)
         x += _width(entry)
     shift = round((width - place["width"]) / 2, 1)
-    marks.append(Group(GraphPicture(trace, t).at(at), shift=(shift, top)))
+    marks.append(MarkGroup(GraphPicture(trace, t).at(at), shift=(shift, top)))
     below = matrix(trace, state_at(trace, at).entries, current)
-    marks.append(Group(below, shift=(MARGIN, top + place["height"])))
+    marks.append(MarkGroup(below, shift=(MARGIN, top + place["height"])))
     return marks, width, height
 
 
-def _width(entry: Entry) -> float:
+def _width(entry: LegendEntry) -> float:
     """The width of an entry of the legend, whose letters are 12 pixels high."""
     return SPACE + sum(12 if measure.is_wide(letter) else 7 for letter in entry.words)
 
 
 def _lines(
     trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words
-) -> list[list[Run]]:
+) -> list[list[TextRun]]:
     """The lines above the graph: the title or the step's formula and sentence; always the seeds, or
     the pass."""
-    seeded: list[Run] = []
+    seeded: list[TextRun] = []
     for named, tokens in trace["seeded"]:
-        seeded += [*([Run("\u2003")] if seeded else []), Run(named + " "), *runs(tokens)]
+        seeded += [*([TextRun("\u2003")] if seeded else []), TextRun(named + " "), *runs(tokens)]
     if step is None:
-        title = [Run(str(trace.get("title") or t("untitled")))]
-        return [line for line in (title, seeded, [Run(beginning(trace, t))]) if line]
+        title = [TextRun(str(trace.get("title") or t("untitled")))]
+        return [line for line in (title, seeded, [TextRun(beginning(trace, t))]) if line]
     number = f"{t('slider')} {t('counter', k=at, n=len(trace['steps']))}"
     said = f"{number}{'：' if t.foreign else ': '}{step.get('say', '')}"
     of_pass = pass_text(trace, t, step.get("pass"))
-    first = seeded or ([Run(of_pass)] if of_pass else [])
-    return [line for line in (first, runs(step.get("formula") or []), [Run(said)]) if line]
+    first = seeded or ([TextRun(of_pass)] if of_pass else [])
+    return [line for line in (first, runs(step.get("formula") or []), [TextRun(said)]) if line]

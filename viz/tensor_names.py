@@ -17,7 +17,7 @@ def variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
         yield frame.f_globals
 
 
-class Names:
+class TensorNames:
     """What tensors are called, by their place in the graph and by their memory; the first name
     that is met counts.
     """

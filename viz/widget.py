@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.viz.bundle import compact, script, stylesheet
 from minigrad.viz.layout import with_layout
-from minigrad.viz.page import Frame, embed, options_of, packed, text_table
+from minigrad.viz.page import TraceFrame, embed, options_of, packed, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
 
@@ -119,7 +119,7 @@ class Stepper(anywidget.AnyWidget):
         return {**data, "text/plain": repr(self), "text/html": self._static()}, metadata
 
     def _static(self) -> str:
-        return Frame(self.trace, self.step, self.lang, self.views)._repr_html_()
+        return TraceFrame(self.trace, self.step, self.lang, self.views)._repr_html_()
 
 
 class Sliders(Stepper):
@@ -150,7 +150,7 @@ class Sliders(Stepper):
             self.step = min(self.step, self._length())
 
 
-class Pair(Stepper):
+class ComparisonWidget(Stepper):
     """Two Traces on one clock, as a widget. Made by :func:`minigrad.viz.compare` in a notebook."""
 
     def __init__(self, comparison: Any):

@@ -32,10 +32,10 @@ def install() -> None:
             popen.pid, popen.returncode = 0, REFUSED
 
     subprocess.Popen._execute_child = refused  # type: ignore[attr-defined]
-    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _MultiprocessingFinder())  # type: ignore[arg-type]
 
 
-class _Finder:
+class _MultiprocessingFinder:
     """Changes two modules of the standard library when they are imported."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Finder:
 
 
 def _pool_of_threads(module: Any) -> None:
-    module.BaseContext.Pool = lambda self, *args, **named: _Pool(*args, **named)
+    module.BaseContext.Pool = lambda self, *args, **named: _ThreadPool(*args, **named)
 
 
 class _Result:
@@ -77,7 +77,7 @@ class _Result:
         self.successful = lambda: future.exception() is None
 
 
-class _Pool:
+class _ThreadPool:
     """multiprocessing.Pool with threads in the place of processes."""
 
     def __init__(
@@ -88,7 +88,7 @@ class _Pool:
         self._threads = ThreadPoolExecutor(processes or 2, "", initializer, initargs)
         self.close = self.terminate = self.join = self._threads.shutdown
 
-    def __enter__(self) -> _Pool:
+    def __enter__(self) -> _ThreadPool:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -50,13 +50,13 @@ def connected(address: str) -> Iterator[Executor]:
         raise ClusterError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
         try:
-            yield _Pool(client.get_executor(pure=False))
+            yield _GradingExecutor(client.get_executor(pure=False))
         finally:
             with contextlib.suppress(Exception):  # a worker may be leaving just now
                 client.run(close_servers)
 
 
-class _Pool(Executor):
+class _GradingExecutor(Executor):
     """Dask's executor, which runs `grade_elsewhere` where `grade_one` is asked for."""
 
     def __init__(self, pool: Executor) -> None:

@@ -39,7 +39,7 @@ LOOKS_AT_NAMES = re.compile(
 """Words by which code may get at names that are not written in it, and at the last value shown."""
 
 
-class SheetLike(Protocol):
+class NotebookSource(Protocol):
     """What must be known of a sheet."""
 
     @property
@@ -51,7 +51,7 @@ class SheetLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Names:
+class CellNames:
     """A cell's names, as `jupyter_cells.names_in` finds them: all; those that it binds; those that
     it binds otherwise than by `import`, `def` and `class`; those that its functions and classes
     use.
@@ -63,7 +63,7 @@ class Names:
     inner: frozenset[str]
 
 
-def demonstrations(sheet: SheetLike) -> frozenset[str]:
+def demonstrations(sheet: NotebookSource) -> frozenset[str]:
     """The sources of a sheet's cells that are neither solutions nor checks and do nothing that
     names do not tell.
     """
@@ -124,13 +124,13 @@ def _reached(names: frozenset[str], by_function: dict[str, frozenset[str]]) -> f
 
 
 @lru_cache(maxsize=1024)
-def _own(source: str) -> Names:
+def _own(source: str) -> CellNames:
     found = _read(names_in([source]), 1)
     assert found is not None
     return found[0]
 
 
-def _read(answer: Any, count: int) -> list[Names] | None:
+def _read(answer: Any, count: int) -> list[CellNames] | None:
     keys = ("names", "bound", "loose", "inner")
     if (
         not isinstance(answer, list)
@@ -144,7 +144,7 @@ def _read(answer: Any, count: int) -> list[Names] | None:
         for key in keys
     ):
         return None
-    return [Names(*(frozenset(cell[key]) for key in keys)) for cell in answer]
+    return [CellNames(*(frozenset(cell[key]) for key in keys)) for cell in answer]
 
 
 def _reaches_into_modules(source: str) -> bool:

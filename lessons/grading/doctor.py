@@ -20,7 +20,7 @@ from typing import Any
 from . import stripped_library
 from .process_server import Server
 from .sandbox import LEVELS, SandboxError, probe
-from .student_process import Child, Stopped
+from .student_process import Child, StepFailed
 
 ATTEMPTS = {
     "read a file outside": "open({outside!r}).read()",
@@ -141,7 +141,7 @@ def _attempts(server: Server, work: Path, lines: list[str]) -> str:
             source = code.format(outside=str(outside), pid=os.getpid())
             try:
                 refused = "error" in child.ask(10.0, do="cell", name="cell 1", source=source)[0]
-            except Stopped:
+            except StepFailed:
                 refused = True
             lines.append(
                 _line(f"refuses to {name}", refused, "", "a student's program can do that here")

@@ -32,7 +32,16 @@ from .sheet_cells import asked_in
 from .sheet_modules import given_by, module_for
 from .student_process import WALL, PictureNeeded
 from .submitted_notebooks import cells_of, load, source_of
-from .supervisor import CELL_S, STOPS, Outcome, Work, forbidden, iter_groups, key_of, why_missing
+from .supervisor import (
+    CELL_S,
+    STOPS,
+    SubmissionResult,
+    Work,
+    forbidden,
+    iter_groups,
+    key_of,
+    why_missing,
+)
 
 BOOT = """\
 import os, sys
@@ -130,7 +139,9 @@ def _is_answer(cell: dict[str, Any]) -> bool:
     return isinstance(about, dict) and bool(about.get("solution")) and not about.get("grade")
 
 
-def _asked(work: Work, there: tuple[str, ...], base: Path, pictures: bool = True) -> Outcome:
+def _asked(
+    work: Work, there: tuple[str, ...], base: Path, pictures: bool = True
+) -> SubmissionResult:
     """What the cells and the exercises give, where some packages may be imported.
 
     base: a folder for temporary files; pictures: whether code may compute with what a picture
@@ -158,11 +169,11 @@ def _asked(work: Work, there: tuple[str, ...], base: Path, pictures: bool = True
 
 def _run(
     names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path, pictures: bool
-) -> Outcome:
+) -> SubmissionResult:
     """What processes give whose library is without some names. As in grading, what does not come
     back costs itself: a cell is left out, and a new process goes on with the next exercise.
     """
-    outcome, library = Outcome(), stripped_library.library(names, base)
+    outcome, library = SubmissionResult(), stripped_library.library(names, base)
     todo, left_out = list(work.exercises), set[str]()
     for _ in range(STOPS + 1):
         folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
@@ -185,7 +196,9 @@ def _run(
     return outcome
 
 
-def _run_cells(process: _Process, work: Work, left_out: set[str], outcome: Outcome) -> None:
+def _run_cells(
+    process: _Process, work: Work, left_out: set[str], outcome: SubmissionResult
+) -> None:
     """Runs the cells; one that does not come back is left out from then on."""
     for name, source in work.cells:
         if name in left_out:
@@ -199,7 +212,7 @@ def _run_cells(process: _Process, work: Work, left_out: set[str], outcome: Outco
 
 
 def _run_calls(
-    process: _Process, exercise: Exercise, cases: list[Case], work: Work, outcome: Outcome
+    process: _Process, exercise: Exercise, cases: list[Case], work: Work, outcome: SubmissionResult
 ) -> list[Returned]:
     """What the calls of an exercise give; after one that does not come back no other is made."""
     drive, found = "", list[Returned]()
@@ -336,7 +349,7 @@ def _tell_of(exercise: Exercise, cases: list[Case], returned: list[Returned], fo
         found.tell(mark, f"{name}: {judged.points:g} of {judged.max:g} points on practice cases.")
 
 
-def _returned(answer: dict[str, Any], name: str, work: Work, outcome: Outcome) -> Returned:
+def _returned(answer: dict[str, Any], name: str, work: Work, outcome: SubmissionResult) -> Returned:
     if "value" in answer:
         try:
             return Returned(protocol.decode(answer["value"]))

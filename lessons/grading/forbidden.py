@@ -92,7 +92,7 @@ def marks_of(names: tuple[str, ...]) -> Marks:
     return Marks(names)
 
 
-class Watch:
+class CallMonitor:
     """Watches the calls of one check."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -129,7 +129,7 @@ class Watch:
         return run
 
 
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_watch: ContextVar[CallMonitor | None] = ContextVar("watch", default=None)
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def watching(names: tuple[str, ...]) -> Iterator[None]:
     """While this lasts, students' functions that are run by `calls.run_limited` cannot call
     these names.
     """
-    token = _watch.set(Watch(names) if names else None)
+    token = _watch.set(CallMonitor(names) if names else None)
     try:
         yield
     finally:

@@ -32,7 +32,7 @@ Values = dict[str, Any]
 Trace = dict[str, Any]
 
 
-class Operation(NamedTuple):
+class RandomOperation(NamedTuple):
     """operands: how many there are; value: of arrays and numbers of any library `m` that has
     NumPy's names; sign: between two operands, in formulas; arrays: whether it is for arrays alone;
     tame: where it is far from the edge of its domain and not steep.
@@ -46,29 +46,31 @@ class Operation(NamedTuple):
 
 
 OPERATIONS = {
-    "add": Operation(2, lambda m, a, b: a + b, "+"),
-    "sub": Operation(2, lambda m, a, b: a - b, "−"),
-    "mul": Operation(2, lambda m, a, b: a * b, "·"),
-    "div": Operation(2, lambda m, a, b: a / b, "/", tame=lambda a, b: abs(b) > 0.3),
-    "neg": Operation(1, lambda m, a: -a),
-    "square": Operation(1, lambda m, a: a**2),
-    "sin": Operation(1, lambda m, a: m.sin(a)),
-    "cos": Operation(1, lambda m, a: m.cos(a)),
-    "exp": Operation(1, lambda m, a: m.exp(a), tame=lambda a: abs(a) < 3),
-    "log": Operation(1, lambda m, a: m.log(a), tame=lambda a: (a > 0.2) & (abs(a - 1) > 0.15)),
-    "tanh": Operation(1, lambda m, a: m.tanh(a)),
-    "matmul": Operation(2, lambda m, a, b: a @ b, "@", arrays=True),
-    "sum": Operation(1, lambda m, a: a.sum(), arrays=True),
-    "mean": Operation(1, lambda m, a: a.mean(), arrays=True),
-    "t": Operation(1, lambda m, a: a.T, arrays=True),
-    "relu": Operation(
+    "add": RandomOperation(2, lambda m, a, b: a + b, "+"),
+    "sub": RandomOperation(2, lambda m, a, b: a - b, "−"),
+    "mul": RandomOperation(2, lambda m, a, b: a * b, "·"),
+    "div": RandomOperation(2, lambda m, a, b: a / b, "/", tame=lambda a, b: abs(b) > 0.3),
+    "neg": RandomOperation(1, lambda m, a: -a),
+    "square": RandomOperation(1, lambda m, a: a**2),
+    "sin": RandomOperation(1, lambda m, a: m.sin(a)),
+    "cos": RandomOperation(1, lambda m, a: m.cos(a)),
+    "exp": RandomOperation(1, lambda m, a: m.exp(a), tame=lambda a: abs(a) < 3),
+    "log": RandomOperation(
+        1, lambda m, a: m.log(a), tame=lambda a: (a > 0.2) & (abs(a - 1) > 0.15)
+    ),
+    "tanh": RandomOperation(1, lambda m, a: m.tanh(a)),
+    "matmul": RandomOperation(2, lambda m, a, b: a @ b, "@", arrays=True),
+    "sum": RandomOperation(1, lambda m, a: a.sum(), arrays=True),
+    "mean": RandomOperation(1, lambda m, a: a.mean(), arrays=True),
+    "t": RandomOperation(1, lambda m, a: a.T, arrays=True),
+    "relu": RandomOperation(
         1,
         lambda m, a: m.relu(a) if hasattr(m, "relu") else m.maximum(a, 0.0),
         arrays=True,
         tame=lambda a: abs(a) > 0.02,
     ),
-    "sum over rows": Operation(1, lambda m, a: a.sum(0), arrays=True),
-    "sum over columns": Operation(1, lambda m, a: a.sum(1), arrays=True),
+    "sum over rows": RandomOperation(1, lambda m, a: a.sum(0), arrays=True),
+    "sum over columns": RandomOperation(1, lambda m, a: a.sum(1), arrays=True),
 }
 SCALAR_OPS = tuple(op for op, known in OPERATIONS.items() if not known.arrays)
 JOINING = ("add", "mul", "sub")

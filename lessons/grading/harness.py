@@ -24,7 +24,7 @@ OPERATORS = {
 }
 
 
-class Filled(dict):
+class OutputDictionary(dict):
     """A dictionary that the student's function is to fill. All other arguments must stay as they
     are (arguments.py).
     """
@@ -46,7 +46,7 @@ def sweep(answers, call, rows, output):
     names = dict.fromkeys(
         name for row, operands in rows for name in (*(o for o, _ in operands), row)
     )
-    adjoint = Filled({**dict.fromkeys(names, 0.0), output: 1.0})
+    adjoint = OutputDictionary({**dict.fromkeys(names, 0.0), output: 1.0})
     before = dict(adjoint)
     found = answers[call](
         [(name, [(o, local) for o, local in operands]) for name, operands in rows], adjoint
@@ -159,7 +159,11 @@ def optimiser(answers, call, parameters, gradients):
 
     Returns the parameters after each step.
     """
-    current, states, path = [np.array(p) for p in parameters], [Filled() for _ in parameters], []
+    current, states, path = (
+        [np.array(p) for p in parameters],
+        [OutputDictionary() for _ in parameters],
+        [],
+    )
     for step in gradients:
         stepped = []
         for p, g, state in zip(current, step, states, strict=True):

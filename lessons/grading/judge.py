@@ -46,7 +46,7 @@ class Item:
 
 
 @dataclass
-class Group:
+class GroupPoints:
     """The points of a group. say: a sentence for the student: all right, or what is wrong in its
     smallest case that fails.
     """
@@ -77,7 +77,7 @@ class Judgement:
     title: str
     points: float
     max: float
-    groups: list[Group]
+    groups: list[GroupPoints]
     items: list[Item]
     misconception: dict[str, str] | None = None
     where: dict[str, Any] | None = None
@@ -105,7 +105,10 @@ class Judgement:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Judgement:
         """The judgement that `as_dict` was made of."""
-        groups, items = [Group(**g) for g in data["groups"]], [Item(**i) for i in data["items"]]
+        groups, items = (
+            [GroupPoints(**g) for g in data["groups"]],
+            [Item(**i) for i in data["items"]],
+        )
         return cls(**{**data, "groups": groups, "items": items})
 
 
@@ -276,7 +279,7 @@ def unfit(exercise: Exercise, case: Case, error: Exception) -> str:
     )
 
 
-def _group(name: str, worth: float, items: list[Item]) -> Group:
+def _group(name: str, worth: float, items: list[Item]) -> GroupPoints:
     right = sum(item.right for item in items)
     wrong = next((item for item in items if not item.right), None)
     say = "All cases are right." if len(items) > 1 else "Right."
@@ -288,7 +291,7 @@ def _group(name: str, worth: float, items: list[Item]) -> Group:
             else f"{right} of {len(items)} cases are right. {sentence(wrong.say)}"
         )
     given = worth if items and right == len(items) else 0.0
-    return Group(
+    return GroupPoints(
         name, float(given), float(worth), right, len(items), say, wrong.kind if wrong else ""
     )
 
@@ -297,7 +300,7 @@ LONG = 60
 """A reason of fewer characters may be read twice."""
 
 
-def _say_once(groups: list[Group], items: list[Item]) -> None:
+def _say_once(groups: list[GroupPoints], items: list[Item]) -> None:
     """Where the first thing that is wrong in a group is what was wrong in an earlier one, word
     by word, that group is named instead.
     """

@@ -210,7 +210,7 @@ class _StandIn(ModuleType):
         return self.nothing(*args, **kwargs)
 
 
-class _Finder:
+class _StubFinder:
     """Finds the packages above, before Python looks for the real ones."""
 
     def __init__(self, nothing_: Nothing) -> None:
@@ -298,5 +298,5 @@ class _LastFinder:
 def install(nothing_: Nothing, there: Iterable[str] = ()) -> None:
     """From now on, importing one of the packages gives a stub; there: packages that are real."""
     _there[:] = there
-    sys.meta_path.insert(0, _Finder(nothing_))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _StubFinder(nothing_))  # type: ignore[arg-type]
     sys.meta_path.append(_LastFinder())  # type: ignore[arg-type]

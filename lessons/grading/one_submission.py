@@ -32,7 +32,7 @@ from .process_server import Server, disown_all
 from .sheet import Sheet, load_sheet
 from .student_process import PictureNeeded
 from .submitted_notebooks import SubmissionError, cells_of, code_cells, ids_of, load, source_of
-from .supervisor import Outcome, Questions, Run, Work, forbidden, iter_groups
+from .supervisor import Questions, SubmissionResult, SubmissionRun, Work, forbidden, iter_groups
 
 
 def seed_for(secret: bytes, sha256: str) -> str:
@@ -174,20 +174,20 @@ def run_cells(
     beside: Mapping[str, Path],
     job: dict[str, Any],
     shown: frozenset[str],
-) -> Outcome:
+) -> SubmissionResult:
     """What a notebook's cells and functions gave.
 
     As soon as they compute with what a stub of Matplotlib gave them, all is run again with the real
     one, if that is installed.
     """
-    there, outcome = sheet_at(job["sheet"]).packages, Outcome()
+    there, outcome = sheet_at(job["sheet"]).packages, SubmissionResult()
     more = tuple(sorted({*there, *packages.PICTURES}))
     pictures = len(more) == len(there) or not packages.are_here(packages.PICTURES)
     try:
         return _asked(cells, questions, beside, job, shown, there, outcome, pictures)
     except PictureNeeded:
         waits = {name: getattr(outcome, name) for name in ("waited", "waited_on_cells", "asleep")}
-        again = _asked(cells, questions, beside, job, shown, more, Outcome(**waits), True)
+        again = _asked(cells, questions, beside, job, shown, more, SubmissionResult(**waits), True)
         again.flags = list(dict.fromkeys([*outcome.flags, *again.flags]))
         return again
 
@@ -199,9 +199,9 @@ def _asked(
     job: dict[str, Any],
     shown: frozenset[str],
     there: tuple[str, ...],
-    outcome: Outcome,
+    outcome: SubmissionResult,
     pictures: bool,
-) -> Outcome:
+) -> SubmissionResult:
     """What a notebook's cells and functions gave, where some packages may be imported. Raises
     PictureNeeded unless they may compute with what a picture gives.
 
@@ -226,14 +226,14 @@ def _asked(
 def _run(
     names: tuple[str, ...],
     work: Work,
-    outcome: Outcome,
+    outcome: SubmissionResult,
     job: dict[str, Any],
     there: tuple[str, ...],
     pictures: bool,
 ) -> None:
     program = "\n".join(source for _, source in work.cells)
     with server(names, job, there, program) as process:
-        Run(process, work, outcome, job["least"], pictures).run()
+        SubmissionRun(process, work, outcome, job["least"], pictures).run()
 
 
 def _packed(returned: Returned) -> dict[str, Any]:

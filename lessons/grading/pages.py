@@ -21,7 +21,7 @@ from minigrad.viz.scale import TooLarge
 from minigrad.viz.svg import to_svg
 
 from . import chinese
-from .judge import Group, Judgement
+from .judge import GroupPoints, Judgement
 
 LANGUAGES = ("en", "zh")
 """English and Chinese."""
@@ -245,7 +245,7 @@ def _smallest(
     return f"{told} {text(tongue.said(smallest['say']))}" if smallest["say"] else told
 
 
-def _table(groups: Sequence[Group], tongue: Tongue) -> str:
+def _table(groups: Sequence[GroupPoints], tongue: Tongue) -> str:
     rows = []
     for g in groups:
         right = g.total > 0 and g.right == g.total
@@ -262,7 +262,7 @@ def _table(groups: Sequence[Group], tongue: Tongue) -> str:
 COLUMNS = ("what", "points", "what was seen")
 
 
-def _share(g: Group, tongue: Tongue) -> str:
+def _share(g: GroupPoints, tongue: Tongue) -> str:
     return tongue.word("{points} of {most}", points=f"{g.points:g}", most=f"{g.max:g}")
 
 

@@ -57,7 +57,7 @@ from .sandbox import SandboxError
 from .sheet import Sheet, load_sheet
 from .sheet_report import own_solution
 from .submitted_notebooks import SubmissionError, code_cells
-from .supervisor import Outcome
+from .supervisor import SubmissionResult
 
 SECRET, UNPACKED, WORK = "secret.key", "unpacked", "work"
 """In the results folder beside the journal: the sheet's secret, what was in zips, and what is there
@@ -69,7 +69,7 @@ SAFE_LEVEL = "confined"
 
 
 @dataclass
-class Report:
+class RunReport:
     """What a run came to. ran: submissions that were run, as opposed to found in the journal;
     failed: those that the grader itself could not run, with the reason; changed: (student, points
     before, points now), for those whose points changed; withdrawn: who counted before and has
@@ -109,7 +109,7 @@ def grade(
     options: Options = Options(),
     executor: Executor | None = None,
     log: TextIO | None = None,
-) -> Report:
+) -> RunReport:
     """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv
     from it. submitted: a folder, or a zip of all submissions, or several of them, which together
     are the whole class.
@@ -128,7 +128,7 @@ def grade(
         try:
             job = _common_job(sheet_path, out, work, options)
             job |= check_own_solution(sheet, job)
-            report = Report()
+            report = RunReport()
             jobs = _found(submitted, sheet, out, job, report)
             known, present = last_submissions(out / JOURNAL), [j["student"] for j in jobs]
             report.withdrawn = sorted(set(submissions_that_count(out / JOURNAL)) - set(present))
@@ -151,7 +151,11 @@ def grade(
 
 
 def _found(
-    submitted: Path | Sequence[Path], sheet: Sheet, out: Path, job: dict[str, Any], report: Report
+    submitted: Path | Sequence[Path],
+    sheet: Sheet,
+    out: Path,
+    job: dict[str, Any],
+    report: RunReport,
 ) -> list[dict[str, Any]]:
     """A job for each submission. Raises SubmissionError where there is none, or none of the sheet;
     FileNotFoundError.
@@ -187,7 +191,7 @@ def _where_it_lies(record: Record, job: dict[str, Any]) -> Record:
     }
 
 
-def regrade(sheet_path: Path, out: Path) -> Report:
+def regrade(sheet_path: Path, out: Path) -> RunReport:
     """Judges the journal again with the sheet as it is now, without running any code. Raises as
     `grade` does.
     """
@@ -197,7 +201,7 @@ def regrade(sheet_path: Path, out: Path) -> Report:
         raise FileNotFoundError(f"there is no journal in {out}")
     with Journal(out / JOURNAL) as journal:
         _need_full(own_solution(sheet))
-        report = Report(results=graded(out, sheet_path))
+        report = RunReport(results=graded(out, sheet_path))
         _conclude(report, out, sheet, journal)
         return report
 
@@ -355,7 +359,7 @@ def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
     ]
     cells = code_cells(sheet.notebook, sheet)
 
-    def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
+    def judged(shown: frozenset[str]) -> tuple[SubmissionResult, list[Judgement]]:
         outcome = run_cells(cells, questions, {}, job | {"together": True}, shown)
         return outcome, [
             judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions
@@ -385,7 +389,7 @@ def _spread(
     jobs: list[dict[str, Any]],
     options: Options,
     executor: Executor | None,
-    report: Report,
+    report: RunReport,
     log: TextIO | None,
 ) -> Iterator[Record]:
     """The records of all jobs, as they are done. A submission that the grader cannot run is noted,
@@ -446,7 +450,7 @@ def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[A
     return items
 
 
-def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None:
+def _conclude(report: RunReport, out: Path, sheet: Sheet, journal: Journal) -> None:
     """Writes the tables and notes the points, so that the next time can tell who gains and who
     loses.
     """

@@ -18,7 +18,7 @@ from .sheet import Sheet
 
 
 @dataclass
-class Report:
+class SheetReport:
     """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names
     of classic mistakes that would get full points; caught: exercise -> how many are found out;
     paid: exercise -> what its best answer without any work gets; worth: exercise -> its points.
@@ -141,9 +141,9 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
     return missed, caught
 
 
-def examine(sheet: Sheet, seed: int = 0) -> Report:
+def examine(sheet: Sheet, seed: int = 0) -> SheetReport:
     """The sheet's own solution first, then the classic mistakes and what takes no work."""
-    report = Report(sheet.name, [])
+    report = SheetReport(sheet.name, [])
     try:
         report.own = own_solution(sheet, seed)
     except SheetError as error:

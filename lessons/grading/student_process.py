@@ -40,7 +40,7 @@ FLAGS = 20
 TICK_S = 0.1
 
 
-class Stopped(Exception):
+class StepFailed(Exception):
     """A step that did not come back. kind: out of exercise.FAILURES; text: a sentence for the
     student.
     """
@@ -100,7 +100,7 @@ class Child:
 
     def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
         """Sends a request; returns its answer, and the CPU and the wall seconds that it took.
-        Raises Stopped.
+        Raises StepFailed.
         """
         return self.receive(self.send(request), limit_s)
 
@@ -130,7 +130,7 @@ class Child:
 
     def receive(self, number: str, limit_s: float) -> tuple[dict[str, Any], float, float]:
         """The answer to the request that is next in turn, and the CPU and wall seconds since the
-        last answer. Raises Stopped.
+        last answer. Raises StepFailed.
         """
         cpu, wall = self.used, time.monotonic()
         try:
@@ -165,7 +165,7 @@ class Child:
                 continue
             self.junk += 1000 + len(line)  # a line from elsewhere: no answer to what was asked
             if self.junk > JUNK_BYTES:
-                raise Stopped(
+                raise StepFailed(
                     "died",
                     "Something in the notebook wrote to the grader's own pipe, so it was stopped.",
                 )
@@ -231,7 +231,7 @@ class Child:
                     read += len(more)
                     self.unread += more
                     if read > protocol.LINE_BYTES:
-                        raise Stopped(
+                        raise StepFailed(
                             "memory",
                             f"What was returned is longer than {protocol.LINE_BYTES:,} bytes.",
                         )
@@ -248,28 +248,28 @@ class Child:
 
     def _watch(self, cpu: float, limit_s: float, since: float) -> None:
         if self._cpu() > cpu + limit_s:
-            raise Stopped(
+            raise StepFailed(
                 "time", "It took too long, so it was stopped. Is there a loop that nothing ends?"
             )
         if self._waits(cpu, since) > min(self.may_wait, WALL * limit_s):
-            raise Stopped(
+            raise StepFailed(
                 "time",
                 "It took too long without computing anything, so it was stopped. Does it wait for"
                 " something?",
             )
         found = size(self.folder, FOLDER_FILES, FOLDER_DEPTH)
         if found.bytes > FOLDER_BYTES:
-            raise Stopped("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
+            raise StepFailed("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
         if found.files > FOLDER_FILES:
-            raise Stopped("memory", f"It made more than {FOLDER_FILES:,} files.")
+            raise StepFailed("memory", f"It made more than {FOLDER_FILES:,} files.")
         if found.depth > FOLDER_DEPTH:
-            raise Stopped("memory", f"It made folders more than {FOLDER_DEPTH} deep.")
+            raise StepFailed("memory", f"It made folders more than {FOLDER_DEPTH} deep.")
 
-    def _ended(self) -> Stopped:
+    def _ended(self) -> StepFailed:
         said = self.server.command(do="end", patience=1.0)
         status = said["status"]
         if said.get("ended"):
-            return Stopped(
+            return StepFailed(
                 "died", "It did not come back: the notebook closed its connection to the grader."
             )
         how = {
@@ -281,7 +281,7 @@ class Child:
             -25: "it wrote too large a file",
             None: "the process ended by itself",
         }.get(status, f"the process ended with status {status}")
-        return Stopped("died", f"It did not come back: {how}.")
+        return StepFailed("died", f"It did not come back: {how}.")
 
     def close(self) -> None:
         """Ends the process and everything that it left."""

@@ -217,7 +217,7 @@ class TooManyWrites(TimeUp):
     """A sweep wrote so often that it will not end."""
 
 
-class Adjoints(UserDict[str, float]):
+class RecordedAdjoints(UserDict[str, float]):
     """The dictionary that a sweep fills: every node at 0, the output at 1. It notes what is
     written, and what was read before that.
 

@@ -26,7 +26,7 @@ from .exports import EXPORT, METADATA, Source, source_in, sources
 from .protocol import one_line
 from .submitted_notebooks import (
     NOT_ORDINARY,
-    SheetLike,
+    RecognisableSheet,
     SubmissionError,
     cells_of,
     ids_of,
@@ -76,7 +76,7 @@ class Submission:
 
 def find(
     submitted: Path | Sequence[Path],
-    sheet: SheetLike,
+    sheet: RecognisableSheet,
     unpacked: Path,
     left_out: list[str] | None = None,
 ) -> list[Submission]:
@@ -194,7 +194,7 @@ class _Student:
         self.plain: set[Path] = set()
         self.files: list[Path] = []
 
-    def hand_in(self, sheet: SheetLike, unpacked: Path, inner: Path) -> Submission:
+    def hand_in(self, sheet: RecognisableSheet, unpacked: Path, inner: Path) -> Submission:
         """The notebook that counts among all that was found. inner: a folder for the contents of
         the student's zips.
         """
@@ -255,7 +255,7 @@ class _Student:
                 problem = one_line(f"{path.name}: {error}")
         return problem
 
-    def _when(self, path: Path, sheet: SheetLike) -> str:
+    def _when(self, path: Path, sheet: RecognisableSheet) -> str:
         """When a file was handed in: its own time, or what nbgrader wrote beside it. A file of that
         name in a system's folder is the student's, and says nothing.
         """
@@ -394,7 +394,7 @@ def named(notebook: Path, beside: list[Path]) -> dict[str, Path]:
     return found
 
 
-def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
+def choose(notebooks: list[Path], sheet: RecognisableSheet) -> tuple[Path | None, str]:
     """The notebook that counts, and a note on why where there were others; (None, problem) where
     none is of this sheet.
 
@@ -441,7 +441,7 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
     return newest, note.strip()
 
 
-def _is_blank(path: Path, sheet: SheetLike) -> bool:
+def _is_blank(path: Path, sheet: RecognisableSheet) -> bool:
     """Whether a notebook has no other cells than the sheet as it was handed out."""
     given = (sheet.notebook or {}).get("cells", [])
     handed_out = {without_solutions(source_of(cell), "").strip() for cell in given}
@@ -453,7 +453,7 @@ def _is_blank(path: Path, sheet: SheetLike) -> bool:
         return False
 
 
-def _is_foreign(path: Path, sheet: SheetLike) -> bool:
+def _is_foreign(path: Path, sheet: RecognisableSheet) -> bool:
     """Whether a notebook can be read, and holds neither cells of the sheet nor work on it."""
     if not sheet.solution_ids | sheet.check_ids:
         return False
@@ -479,7 +479,7 @@ def _names(paths: list[Path], most: int = 5) -> str:
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
-def _holds_work(path: Path, sheet: SheetLike) -> bool:
+def _holds_work(path: Path, sheet: RecognisableSheet) -> bool:
     """Whether a notebook holds cells of the sheet, with their ids or, in a notebook of the
     student's own, without.
     """

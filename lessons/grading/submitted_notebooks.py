@@ -40,7 +40,7 @@ class SubmissionError(ValueError):
     """A submission that cannot be run; the text is for the student."""
 
 
-class SheetLike(Protocol):
+class RecognisableSheet(Protocol):
     """What must be known of a sheet to recognise a submission (sheet.Sheet has it)."""
 
     name: str
@@ -161,7 +161,7 @@ def ids_of(cell: dict[str, Any]) -> set[str]:
     return {i for i in found if isinstance(i, str) and i}
 
 
-def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
+def code_cells(notebook: Any, sheet: RecognisableSheet) -> list[tuple[str, str]]:
     """What is run of a notebook, in order: (name such as "cell 3", source).
 
     A solution cell counts as code even if it has become text; what is text in the sheet, such as a

@@ -22,7 +22,7 @@ from . import protocol, sandbox, student_process
 from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
 from .process_server import Server
-from .student_process import Child, Stopped
+from .student_process import Child, StepFailed
 
 CELL_S = 10.0
 """CPU seconds of one cell; a call has its exercise's `limit_s`."""
@@ -61,7 +61,7 @@ class Work:
 
 
 @dataclass
-class Outcome:
+class SubmissionResult:
     """What came of it.
 
     returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
@@ -86,14 +86,19 @@ class Outcome:
     asleep: set[str] = field(default_factory=set)
 
 
-class Run:
+class SubmissionRun:
     """One submission in the processes of one server, from its first cell to its last call.
 
     pictures: whether code may compute with what a stub of Matplotlib gives it.
     """
 
     def __init__(
-        self, server: Server, work: Work, outcome: Outcome, least: str, pictures: bool = True
+        self,
+        server: Server,
+        work: Work,
+        outcome: SubmissionResult,
+        least: str,
+        pictures: bool = True,
     ) -> None:
         self.server, self.work, self.outcome, self.least = server, work, outcome, least
         self.pictures = pictures
@@ -204,7 +209,7 @@ class Run:
             try:
                 with self._waiting(child, may_wait):
                     answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
-            except Stopped as stopped:
+            except StepFailed as stopped:
                 self.left_out.add(name)
                 if self.outcome.waited - waited >= child.may_wait:
                     self.outcome.asleep.add(name)
@@ -231,7 +236,7 @@ class Run:
                     self.work.shown,
                     lambda sources: child.ask(CELL_S, do="names", sources=sources)[0].get("cells"),
                 )
-            except Stopped:
+            except StepFailed:
                 # a text on which Python's own parser breaks: the cell will be left out when it is
                 # its turn
                 return False
@@ -255,7 +260,7 @@ class Run:
                 try:
                     with self._waiting(child, SUBMISSION_WAITS_S - self.outcome.waited):
                         answer, cpu, wall = child.receive(question, exercise.limit_s)
-                except Stopped as stopped:
+                except StepFailed as stopped:
                     if (
                         stopped.kind == "died"
                         and answered - {exercise.name}
@@ -292,7 +297,7 @@ class Run:
         key = key_of(code)
         if key not in self.drives:
             self.drives.add(key)
-            with contextlib.suppress(Stopped):  # then its first call does not come back either
+            with contextlib.suppress(StepFailed):  # then its first call does not come back either
                 child.ask(CELL_S, do="drive", key=key, source=code[0], function=code[1])
         return key
 

@@ -48,7 +48,7 @@ class TermError(ValueError):
 
 
 @dataclass(frozen=True)
-class Student:
+class RosterStudent:
     """A row of the roster."""
 
     id: str
@@ -58,7 +58,7 @@ class Student:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TermSheet:
     """A sheet of the term. name: as it is graded; results: its results folder; groups: whether one
     submission counts for all students of a group.
     """
@@ -92,8 +92,8 @@ class Term:
     """A course file that has been read."""
 
     title: str
-    students: list[Student]
-    pieces: list[Piece]
+    students: list[RosterStudent]
+    pieces: list[TermSheet]
     late: dict[str, float]
     attempts: str
     categories: dict[str, dict[str, float]]
@@ -188,7 +188,7 @@ def _numbers(path: Path, what: str, given: Any, usual: Mapping[str, float]) -> d
 
 
 def _extensions(
-    path: Path, given: Mapping[str, Any], students: list[Student], names: list[str]
+    path: Path, given: Mapping[str, Any], students: list[RosterStudent], names: list[str]
 ) -> dict[str, dict[str, datetime]]:
     known, found = {student.id for student in students}, {}
     for student, dates in given.items():
@@ -204,7 +204,7 @@ def _extensions(
     return found
 
 
-def _piece(path: Path, entry: Any, find_sheet: Any) -> Piece:
+def _piece(path: Path, entry: Any, find_sheet: Any) -> TermSheet:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         raise TermError(f"{path}: each [[sheet]] needs a name: a notebook, a sheet.py, a lesson.")
     named = entry["name"]
@@ -214,7 +214,7 @@ def _piece(path: Path, entry: Any, find_sheet: Any) -> Piece:
     if not sheet.is_file():
         raise TermError(f"{path}: there is no sheet {named!r}.")
     title = entry.get("title", named)
-    return Piece(
+    return TermSheet(
         title, sheet, path.parent / entry.get("results", f"results/{title}"),
         _moment(path, f"due of {named!r}", entry["due"]) if "due" in entry else None,
         _number(path, f"the weight of {named!r}", entry.get("weight", 1.0)),
@@ -222,7 +222,7 @@ def _piece(path: Path, entry: Any, find_sheet: Any) -> Piece:
     )  # fmt: skip
 
 
-def _categories(path: Path, given: Mapping[str, Any], pieces: list[Piece]) -> dict[str, Any]:
+def _categories(path: Path, given: Mapping[str, Any], pieces: list[TermSheet]) -> dict[str, Any]:
     found = {
         name: _numbers(path, f"the category {name!r}", settings, CATEGORY)
         for name, settings in given.items()
@@ -250,7 +250,7 @@ def _moment(path: Path, what: str, when: Any) -> datetime:
     raise TermError(f"{path}: {what}: {said} is no date; write 2026-11-30 or 2026-11-30T18:00:00.")
 
 
-def _roster(path: Path) -> list[Student]:
+def _roster(path: Path) -> list[RosterStudent]:
     """The students of a CSV file with a column `student`, and others by which they are known."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -272,7 +272,7 @@ def _roster(path: Path) -> list[Student]:
         name, group = cells.pop("name", ""), cells.pop("group", "")
         keys = {cell.casefold() for cell in cells.values() if cell}
         keys |= {key.partition("@")[0] for key in keys if "@" in key} | {name_key(name)} - {""}
-        found.append(Student(cells["student"], name, group, frozenset(keys)))
+        found.append(RosterStudent(cells["student"], name, group, frozenset(keys)))
     ids = [student.id for student in found]
     if twice := {i for i in ids if ids.count(i) > 1}:
         raise TermError(f"{path}: {min(twice)!r} is there twice.")
@@ -321,7 +321,7 @@ def totals(term: Term) -> Totals:
     return found
 
 
-def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
+def _attempts(piece: TermSheet, sheet: Sheet) -> dict[str, list[Graded]]:
     """All submissions of each student that the journal holds, each once; the last is what counts.
     Who has withdrawn has none.
 
@@ -348,7 +348,7 @@ def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
 
 
 def _owners(
-    students: list[Student], attempts: Iterable[str] | Mapping[str, list[Graded]]
+    students: list[RosterStudent], attempts: Iterable[str] | Mapping[str, list[Graded]]
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Whose submissions are whose: by student, and those of people who are not in the roster.
 

@@ -70,7 +70,7 @@ TIMERS = tuple(
 )
 
 
-class Student:
+class StudentCode:
     """One submission: the names that its cells define, and the ways to run more of it."""
 
     def __init__(self, folder: str, readable: list[str], tell: Callable[[bytes], object]) -> None:
@@ -86,7 +86,7 @@ class Student:
         self.drives: dict[str, Callable[..., Any]] = {}
         self.printed = _Kept(PRINTED)
         self.folder = self.place = folder
-        self.watch = Watch([folder, *readable], tell)
+        self.watch = AuditLog([folder, *readable], tell)
         self.builtins = vars(builtins)
         self.builtins["help"] = _sitebuiltins._Helper()
         for name in ("exit", "quit"):
@@ -373,7 +373,7 @@ class _Kept(io.StringIO):
 # -------------------------------------------------------------------------------------------- flags
 
 
-class Watch:
+class AuditLog:
     """Notes what a person might like to look at. It changes no grade, and it stops nothing: that
     is sandbox.py's work.
     """
@@ -516,7 +516,7 @@ def run(
     child_processes.install()
     np.seterr(all="ignore")
     pipe = AnswerPipe(answer_pipe)
-    student = Student(folder, readable, pipe.tell)
+    student = StudentCode(folder, readable, pipe.tell)
     tell_of_the_first(lambda: pipe.tell(WITHHELD))
     library_stubs.tell_of_the_first(lambda: pipe.tell(PICTURE))
     with os.fdopen(request_pipe, "rb") as incoming:

@@ -54,7 +54,7 @@ class CheckpointError(AutogradError):
     """
 
 
-class _Place(NamedTuple):
+class _DroppedValues(NamedTuple):
     """Which saved values a node has given up: those of node `number` of a region."""
 
     region: _Region
@@ -210,7 +210,7 @@ class _Region:
         self.outlines = [_outline(n) for n in nodes]
         self.nodes = [None] * len(nodes)
         for index, node in enumerate(nodes):
-            hold_elsewhere(node, CheckpointedNode, _Place(self, index))
+            hold_elsewhere(node, CheckpointedNode, _DroppedValues(self, index))
 
     def values(self, index: int) -> tuple[Any, ...]:
         """The saved values of one node; they are handed out once, so that they die as the pass

@@ -57,7 +57,7 @@ def _done(change: object, *args: object) -> bool:
     return True
 
 
-class Size(NamedTuple):
+class FolderSize(NamedTuple):
     """What a folder holds. files: folders included; depth: of the deepest file or folder."""
 
     files: int
@@ -65,7 +65,7 @@ class Size(NamedTuple):
     depth: int
 
 
-def size(folder: str | os.PathLike[str], most_files: int, most_depth: int) -> Size:
+def size(folder: str | os.PathLike[str], most_files: int, most_depth: int) -> FolderSize:
     """The size of a folder; counting stops beyond `most_files` or `most_depth`. Links count as
     files.
     """
@@ -82,4 +82,4 @@ def size(folder: str | os.PathLike[str], most_files: int, most_depth: int) -> Si
             else:
                 with contextlib.suppress(OSError):
                     total += entry.stat(follow_symlinks=False).st_size
-    return Size(files, total, depth)
+    return FolderSize(files, total, depth)

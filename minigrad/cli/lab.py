@@ -116,7 +116,7 @@ def _application() -> Any:
     Ctrl-C in a terminal it asks first.
     """
 
-    class Server(importlib.import_module("jupyter_server.serverapp").ServerApp):  # type: ignore[misc]
+    class LabServer(importlib.import_module("jupyter_server.serverapp").ServerApp):  # type: ignore[misc]
         def init_signal(self) -> None:
             super().init_signal()
             asks = sys.stdin is not None and sys.stdin.isatty()
@@ -131,7 +131,7 @@ def _application() -> Any:
             super()._signal_stop(number, frame)
 
     class Lab(importlib.import_module("jupyterlab.labapp").LabApp):  # type: ignore[misc]
-        serverapp_class = Server
+        serverapp_class = LabServer
 
     return Lab
 

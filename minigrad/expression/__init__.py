@@ -27,8 +27,8 @@ import re
 from typing import Any
 
 from . import building
-from .checking import Check, parsed
-from .grammar import CONSTANTS, FUNCTIONS, MAX_CHARACTERS, MAX_OPERATIONS, MAX_RUN, Function
+from .checking import FormulaChecker, parsed
+from .grammar import CONSTANTS, FUNCTIONS, MAX_CHARACTERS, MAX_OPERATIONS, MAX_RUN, FormulaFunction
 from .refusals import ExpressionError, mark, refusal
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "MAX_RUN",
     "Expression",
     "ExpressionError",
-    "Function",
+    "FormulaFunction",
     "compile",
     "mark",
 ]
@@ -66,7 +66,7 @@ class Expression:
     def __init__(self, text: str) -> None:
         self.source = text.replace("\r\n", "\n").strip()
         tree = parsed(self.source)
-        check = Check(self.source)
+        check = FormulaChecker(self.source)
         self._budget = building.Budget()
         self.assignments: dict[tuple[int, int, int, int], str] = {}
         if isinstance(tree, list):

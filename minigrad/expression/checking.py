@@ -106,7 +106,7 @@ def _badly_joined(text: str, message: str, column: int) -> ExpressionError | Non
     return refusal("spaced", text, spaced.start(1)) if spaced and not known else None
 
 
-class Check:
+class FormulaChecker:
     """Checks the statements of one text. `names` are its variables, those that are read before
     they are assigned, in order of appearance; `assigned` are the others."""
 

@@ -14,7 +14,7 @@ MAX_RUN = 5_000
 """Operations that a program runs at most, loops included."""
 
 
-class Function(NamedTuple):
+class FormulaFunction(NamedTuple):
     """A function that a formula may call."""
 
     target: str
@@ -37,11 +37,13 @@ _OF_ONE = (
 )
 _OF_TWO = "atan2 logaddexp maximum minimum"
 
-FUNCTIONS: dict[str, Function] = {
-    **{name: Function(name, 1) for name in _OF_ONE.split()},
-    **{name: Function(name, 2) for name in _OF_TWO.split()},
-    "ln": Function("log", 1),  # as mathematicians write it; log is the natural logarithm, too
-    "where": Function("where", 3, chooses=True),
+FUNCTIONS: dict[str, FormulaFunction] = {
+    **{name: FormulaFunction(name, 1) for name in _OF_ONE.split()},
+    **{name: FormulaFunction(name, 2) for name in _OF_TWO.split()},
+    "ln": FormulaFunction(
+        "log", 1
+    ),  # as mathematicians write it; log is the natural logarithm, too
+    "where": FormulaFunction("where", 3, chooses=True),
 }
 """What a formula may call, by the name that it uses."""
 

@@ -174,7 +174,7 @@ class WithParams(Arranged):
         )
 
 
-class _Place:
+class _ArgumentNumber:
     """Where a node was among the arguments: its number among `nodes_in`."""
 
     __slots__ = ("number",)
@@ -183,7 +183,7 @@ class _Place:
         self.number = number
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Place and self.number == other.number
+        return type(other) is _ArgumentNumber and self.number == other.number
 
     def __hash__(self) -> int:
         return self.number
@@ -193,9 +193,9 @@ def _with_places(value: Any, found: list[Node]) -> Any:
     if isinstance(value, Node):
         for place, node in enumerate(found):
             if node is value:
-                return _Place(place)
+                return _ArgumentNumber(place)
         found.append(value)
-        return _Place(len(found) - 1)
+        return _ArgumentNumber(len(found) - 1)
     if isinstance(value, dict):
         return {k: _with_places(v, found) for k, v in value.items()}
     if isinstance(value, slice):
@@ -208,13 +208,13 @@ def _with_places(value: Any, found: list[Node]) -> Any:
 def _holds_place(value: Any) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
-    return type(value) is _Place or (
+    return type(value) is _ArgumentNumber or (
         isinstance(value, list | tuple) and any(_holds_place(v) for v in value)
     )
 
 
 def _filled(value: Any, tensors: Sequence[Any]) -> Any:
-    if type(value) is _Place:
+    if type(value) is _ArgumentNumber:
         return tensors[value.number]
     if isinstance(value, dict):
         return {k: _filled(v, tensors) for k, v in value.items()}

@@ -73,10 +73,10 @@ class ConstantOp(Op):
         return []
 
     def key(self) -> Any:
-        return ConstantOp, _Value(self.value)
+        return ConstantOp, _ComparableArray(self.value)
 
 
-class _Value:
+class _ComparableArray:
     """An array that compares by its elements."""
 
     __slots__ = ("value",)
@@ -85,10 +85,10 @@ class _Value:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Value and same_value(self.value, other.value)
+        return type(other) is _ComparableArray and same_value(self.value, other.value)
 
     def __hash__(self) -> int:
-        return hash(_Value)
+        return hash(_ComparableArray)
 
 
 def constant(value: Any) -> Node:

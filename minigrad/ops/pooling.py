@@ -27,7 +27,7 @@ TILE = 1 << 16
 """Elements of a tile of images: there are five arrays of that size at once."""
 
 
-class _Lines:
+class _PaddedLines:
     """An array (outer, n, inner) whose middle axis is pooled, as lines of `inner` elements.
 
     Each image gets a row of lines that begins and ends with the padding and has `stride` lines for
@@ -68,13 +68,13 @@ class _Lines:
             slice(i, min(i + self.images, self.outer)) for i in range(0, self.outer, self.images)
         )
 
-    def of_image(self, array: Any, fill: Any = 0) -> _Part:
+    def of_image(self, array: Any, fill: Any = 0) -> _TileLines:
         """The lines of an array of images, to be read or written; `fill` stands in the padding."""
-        return _Part(self, array, (self.n, self.row, self.before, self.beyond), fill)
+        return _TileLines(self, array, (self.n, self.row, self.before, self.beyond), fill)
 
-    def of_windows(self, array: Any) -> _Part:
+    def of_windows(self, array: Any) -> _TileLines:
         """The lines of an array that has one for each window."""
-        return _Part(self, array, (self.count, self.windows, 0, 0), 0)
+        return _TileLines(self, array, (self.count, self.windows, 0, 0), 0)
 
     def inside(self) -> Any:
         """Which lines of a tile are an image's own, and not padding: (lines, 1)."""
@@ -93,13 +93,13 @@ class _Lines:
         ]
 
 
-class _Part:
+class _TileLines:
     """A tile's lines of an array. `load(tile)` reads it, `store(tile)` writes it; without
     padding the lines are the array's own.
     """
 
     def __init__(
-        self, lines: _Lines, array: Any, sizes: tuple[int, int, int, int], fill: Any
+        self, lines: _PaddedLines, array: Any, sizes: tuple[int, int, int, int], fill: Any
     ) -> None:
         length, row, before, beyond = sizes
         self.array = array.reshape(lines.outer, length, lines.inner)
@@ -153,7 +153,7 @@ def _combined(
     """All elements of each window (its size, stride, dilation, padding) combined by a function of
     two arrays.
     """
-    flat = _Lines(xp, x.shape[axis], x.shape, axis, *window)
+    flat = _PaddedLines(xp, x.shape[axis], x.shape, axis, *window)
     shape = (*x.shape[:axis], flat.count, *x.shape[axis + 1 :])
     y = xp.empty(shape, x.dtype) if out is None else out
     source, result = flat.of_image(x, fill), flat.of_windows(y)
@@ -170,7 +170,7 @@ def _combined(
     return y
 
 
-def _first_hits(flat: _Lines, lines: Any, best: Any) -> Iterator[Any]:
+def _first_hits(flat: _PaddedLines, lines: Any, best: Any) -> Iterator[Any]:
     """For each position in the window: in which windows that element is the first that equals the
     maximum (NaN counts as equal to NaN).
 
@@ -248,7 +248,7 @@ def _max_pool_backward(
     padding: tuple[int, int],
     out: Any = None,
 ) -> Any:
-    flat = _Lines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
+    flat = _PaddedLines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
     source, best = flat.of_image(x, _nowhere(x.dtype)), flat.of_windows(m)
 
     def add(g: Any, out: Any) -> Any:
@@ -281,7 +281,7 @@ def _max_pool_jvp(
     out: Any = None,
 ) -> Any:
     pushed = xp.empty(m.shape, t.dtype) if out is None else out
-    flat = _Lines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
+    flat = _PaddedLines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
     source, best = flat.of_image(x, _nowhere(x.dtype)), flat.of_windows(m)
     given, result = flat.of_image(t), flat.of_windows(pushed)
     for tile in flat.tiles():
@@ -323,7 +323,7 @@ def _sum_pool_backward(
     length: int,
     out: Any = None,
 ) -> Any:
-    flat = _Lines(xp, length, g.shape, axis, size, stride, dilation, padding)
+    flat = _PaddedLines(xp, length, g.shape, axis, size, stride, dilation, padding)
 
     def add(g: Any, out: Any) -> Any:
         shape = (*g.shape[:axis], length, *g.shape[axis + 1 :])

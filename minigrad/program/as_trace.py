@@ -49,10 +49,10 @@ def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
     tensors = replayer.leaves(inputs)
     facts, values = Facts(len(program.types)), [None] * len(program.types)
     interpret(program, [replayer.payload(i, t) for i, t in enumerate(tensors)], facts, values)
-    return _Writer(program, values, facts, Lowered(program, facts, numpy)).document
+    return _ProgramWriter(program, values, facts, Lowered(program, facts, numpy)).document
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(self, program: Program, values: Sequence[Any], facts: Any, lowered: Any) -> None:
         self.program, self.values, self.facts, self.lowered = program, values, facts, lowered
         self.ids: dict[int, str] = {}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-class _Writer:
+class _PartsWriter:
     """Writes parts as instructions. types: of all values of the program, which grows. whole: the
     values that stay results of one operation."""
 
@@ -64,7 +64,7 @@ class _Writer:
             params = instruction.params
         self.written, self.phase = [], instruction.phase
         dtype = self.types[made].dtype
-        values = [_Value(self, n, self.types[n].shape, dtype) for n in operands]
+        values = [_SymbolicValue(self, n, self.types[n].shape, dtype) for n in operands]
         declared(*values, **params)
         last = self.written.pop()
         return [*self.written, last.like(last.operands, last.params, instruction.outputs)]
@@ -133,15 +133,15 @@ class _Writer:
         maker = self.maker.get(number)
         return maker is not None and maker.primitive is reshape and type(maker.operands[0]) is int
 
-    def write(self, primitive: Primitive, operands: Sequence[Any], params: Any) -> _Value:
+    def write(self, primitive: Primitive, operands: Sequence[Any], params: Any) -> _SymbolicValue:
         """One part."""
-        given = [o for o in operands if type(o) is _Value]
+        given = [o for o in operands if type(o) is _SymbolicValue]
         shape, dtype = _shape_of(primitive, [v.shape for v in given], params), given[0].dtype
         self.types.append(Type(shape, dtype))
         made = len(self.types) - 1
-        numbers = tuple(o.number if type(o) is _Value else Literal(o) for o in operands)
+        numbers = tuple(o.number if type(o) is _SymbolicValue else Literal(o) for o in operands)
         self.written.append(Instruction(primitive, numbers, params, (made,), self.phase))
-        return _Value(self, made, shape, dtype)
+        return _SymbolicValue(self, made, shape, dtype)
 
 
 def _shape_of(primitive: Primitive, shapes: list[Shape], params: dict[str, Any]) -> Shape:
@@ -154,13 +154,13 @@ def _shape_of(primitive: Primitive, shapes: list[Shape], params: dict[str, Any])
     return tuple(primitive.shape(*shapes, **params))
 
 
-class _Value(Payload):
+class _SymbolicValue(Payload):
     """A value of which only its number and type are known, in the place of an array: an operation
     on it writes an instruction."""
 
     __slots__ = ("dtype", "number", "shape", "writer")
 
-    def __init__(self, writer: _Writer, number: int, shape: Shape, dtype: DType) -> None:
+    def __init__(self, writer: _PartsWriter, number: int, shape: Shape, dtype: DType) -> None:
         self.writer, self.number, self.shape, self.dtype = writer, number, shape, dtype
 
     @property
@@ -174,13 +174,15 @@ class _Value(Payload):
         return math.prod(self.shape)
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: Any) -> _Value:
+    def __minigrad_apply__(
+        primitive: Primitive, operands: Sequence[Any], params: Any
+    ) -> _SymbolicValue:
         """Write this operation."""
-        value = next(o for o in operands if type(o) is _Value)
+        value = next(o for o in operands if type(o) is _SymbolicValue)
         return value.writer.write(primitive, operands, params)
 
 
-attach_operators(_Value)
+attach_operators(_SymbolicValue)
 
 
 def taken_apart(program: Program, language: Language) -> Program:
@@ -206,7 +208,7 @@ def _rewritten(
 ) -> tuple[Program, dict[int, list[Instruction]]]:
     """The program with parts in the place of all composites but those that make `whole`; and the
     parts, by what they make."""
-    writer = _Writer(program, whole)
+    writer = _PartsWriter(program, whole)
     made: list[Instruction] = []
     found: dict[int, list[Instruction]] = {}
     for instruction in program.instructions:

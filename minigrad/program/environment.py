@@ -334,7 +334,7 @@ class Environment:
             return
         self._objects.append((name, thing, known))
         if kinds or isinstance(thing, NOTHING_OF_THEIR_OWN):
-            own: Any = vars(thing) if hasattr(thing, "__dict__") else _Slots(thing)
+            own: Any = vars(thing) if hasattr(thing, "__dict__") else _SlotAttributes(thing)
             labels = [f"the class of {name}"]
             labels += [f"the names of the attributes of {name}"] * len([*own])
             self.guards.append(Guard(name, labels, lambda: (type(thing), *own)))
@@ -465,7 +465,7 @@ class Environment:
             return
         if isinstance(instance, Optimizer):
             self._settings(name, instance, known)
-        own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
+        own: Any = vars(instance) if hasattr(instance, "__dict__") else _SlotAttributes(instance)
         if isinstance(instance, pathlib.Path) and (asked := sorted(READS_FILES & self._words)):
             self.problem = f"it asks the operating system ({name}.{asked[0]}), which no guard sees"
             return
@@ -558,7 +558,7 @@ class _KindOf(NamedTuple):
     kind: type
 
 
-class _Slots:
+class _SlotAttributes:
     """The attributes of an object without a dictionary."""
 
     def __init__(self, instance: Any) -> None:

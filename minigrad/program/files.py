@@ -43,7 +43,7 @@ def save(program: Program, path: Any) -> None:
             f"save: {strange} is no operation that a file can name. Save the program as it was"
             " before fused()."
         )
-    arrays = _Arrays()
+    arrays = _ProgramArrays()
     phases = list(dict.fromkeys(i.phase for i in program.instructions))
     kinds = list(dict.fromkeys(program.types))
     number_of = {kind: i for i, kind in enumerate(kinds)}
@@ -88,7 +88,7 @@ def read(path: Any, make: type[Program]) -> Program:
             f"{text} is of the format {found!r}; this version of minigrad reads {FORMAT!r}."
         )
     try:
-        arrays = _Arrays(load_arrays(data), document["layouts"])
+        arrays = _ProgramArrays(load_arrays(data), document["layouts"])
         program = _program(document, arrays, make)
     except ProgramError:
         raise
@@ -97,7 +97,7 @@ def read(path: Any, make: type[Program]) -> Program:
     return program.check()
 
 
-def _program(document: dict[str, Any], arrays: _Arrays, make: type[Program]) -> Program:
+def _program(document: dict[str, Any], arrays: _ProgramArrays, make: type[Program]) -> Program:
     kinds = [
         Type(shape, _dtype(dtype), "cpu" if device == "number" else device, device == "number")
         for shape, dtype, device in document["types"]
@@ -148,7 +148,7 @@ def _files(path: Any) -> tuple[Path, Path]:
     return base.with_name(base.name + ".json"), base.with_name(base.name + ".npz")
 
 
-def _put(place: Binding, arrays: _Arrays) -> Any:
+def _put(place: Binding, arrays: _ProgramArrays) -> Any:
     """A captured value as it is now: the key of an array, or a number."""
     if not isinstance(place, NumberBinding):
         return arrays.put(place.array)
@@ -172,7 +172,7 @@ def _dtype(name: str) -> Any:
         raise ProgramError(f"there is no dtype {name!r}.") from None
 
 
-class _Arrays:
+class _ProgramArrays:
     """The arrays of a file by key, with what .npz does not keep: the order of axes in memory,
     and which are bare numbers.
     """
@@ -203,7 +203,7 @@ class _Arrays:
 # ------------------------------------------------------------------------------ plain data and back
 
 
-def _encode(value: Any, arrays: _Arrays) -> Any:
+def _encode(value: Any, arrays: _ProgramArrays) -> Any:
     """A parameter or operand as JSON. What JSON lacks is an object with one key that says what
     it is.
     """
@@ -238,7 +238,7 @@ def _encode(value: Any, arrays: _Arrays) -> Any:
     )
 
 
-def _decode(value: Any, arrays: _Arrays) -> Any:
+def _decode(value: Any, arrays: _ProgramArrays) -> Any:
     if isinstance(value, list):
         return [_decode(v, arrays) for v in value]
     if not isinstance(value, dict):

@@ -8,7 +8,7 @@ from typing import Any
 from ..backend import canonical
 from .instructions import Type
 from .kernels import FUNCTIONS, name_of_number
-from .memory import Arena, Piece
+from .memory import Allocation, Arena
 
 
 class GeneratedCode:
@@ -30,7 +30,7 @@ class GeneratedCode:
         # views that are made once, with the buffers: a name, and the expression
         self.views: list[tuple[str, str]] = []
         # name, place in the arena, Type, strides
-        self.buffers: list[tuple[str, Piece, Type, tuple[int, ...]]] = []
+        self.buffers: list[tuple[str, Allocation, Type, tuple[int, ...]]] = []
         self.fresh_peak = 0
         self.fixed: set[int] = set()  # values that lie in the same memory in every run
         self._by_kind: dict[Any, str] = {}

@@ -23,7 +23,7 @@ from .generated_code import GeneratedCode
 from .generated_kernel import Generated
 from .instructions import Instruction, Literal, Ref, Type, map_params
 from .kernels import lines_of, on_numbers
-from .memory import Facts, Piece, deaths, last_uses
+from .memory import Allocation, Facts, deaths, last_uses
 from .passes import SMALL
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Lowered(GeneratedCode):
         super().__init__(program.name, program.constants, xp)
         self.program, self.facts = program, facts
         # values whose piece of the arena is in use, while this is written
-        self.slot_of: dict[int, Piece] = {}
-        self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
+        self.slot_of: dict[int, Allocation] = {}
+        self.place_of: dict[int, Allocation] = {}  # the piece of each value that has one
         self.effects: Effects | None = None  # what a run leaves behind, as code (effects_code.py)
         # the kernels with their names, and positions of operands that are numbers, and of arrays
         # that are found by the table
@@ -383,7 +383,7 @@ class Lowered(GeneratedCode):
             or not _dense(strides, kind)
         ):
             return None
-        scratches: list[Piece] = []
+        scratches: list[Allocation] = []
         line = self._line(instruction, operands, kind, strides, scratches)
         self.fixed.add(number)
         buffers, views = len(self.buffers), len(self.views)
@@ -410,7 +410,7 @@ class Lowered(GeneratedCode):
             self.arena.give(slot)
         return lines
 
-    def _taken_over(self, instruction: Instruction, roots: list[int]) -> Piece | None:
+    def _taken_over(self, instruction: Instruction, roots: list[int]) -> Allocation | None:
         """The buffer of an operand that is read for the last time (it is among `roots`) and lies
         as the result does, which may then be written over it."""
         types, strides, shared = self.program.types, self.facts.strides, None
@@ -434,7 +434,7 @@ class Lowered(GeneratedCode):
             return None
         if not row_major(strides, kind.shape, kind.dtype):
             return None
-        scratches: list[Piece] = []
+        scratches: list[Allocation] = []
         buffers, views = len(self.buffers), len(self.views)
         line = self._line(instruction, operands, kind, strides, scratches)
         lines: list[str] | None = make(line)
@@ -459,7 +459,7 @@ class Lowered(GeneratedCode):
         operands: list[str],
         kind: Type,
         strides: tuple[int, ...],
-        scratches: list[Piece],
+        scratches: list[Allocation],
     ) -> KernelCall:
         """What a kernel is told. scratches: gets the pieces of memory that it takes."""
         program, facts, number = self.program, self.facts, instruction.outputs[0]
@@ -518,7 +518,7 @@ class Lowered(GeneratedCode):
         dtypes += [types[n].dtype for n in instruction.reads()]
         return instruction.primitive.upcasts(dtypes)
 
-    def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
+    def _release(self, at: int, dying: dict[int, list[int]], taken_over: Allocation | None) -> None:
         """Give back the buffers that are not read after instruction `at`, but for the one that its
         result has taken over."""
         makes = self.program.instructions[at].outputs

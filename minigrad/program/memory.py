@@ -139,7 +139,7 @@ def total_bytes(program: Program, facts: Facts) -> int:
 
 
 @final
-class Piece:
+class Allocation:
     """A stretch of the block: its offset and bytes, and when it was taken and given back (None:
     never).
     """
@@ -150,7 +150,7 @@ class Piece:
         self.offset, self.size, self.taken = offset, size, taken
         self.given: int | None = None
 
-    def meets(self, other: Piece) -> bool:
+    def meets(self, other: Allocation) -> bool:
         """Whether both were in use at some time."""
         return (other.given is None or self.taken < other.given) and (
             self.given is None or other.taken < self.given
@@ -173,16 +173,16 @@ class Arena:
 
     def __init__(self) -> None:
         self.total = 0
-        self.pieces: list[Piece] = []
+        self.pieces: list[Allocation] = []
         self.reused = 0
         self._clock = 0
         self._free: list[tuple[int, int]] = []  # (offset, bytes), by offset
 
-    def take(self, size: int) -> Piece:
+    def take(self, size: int) -> Allocation:
         """A piece of at least `size` bytes."""
         size = -(-size // self.ALIGNMENT) * self.ALIGNMENT
         self._clock += 1
-        piece = Piece(self._place(size), size, self._clock)
+        piece = Allocation(self._place(size), size, self._clock)
         self.pieces.append(piece)
         return piece
 
@@ -204,7 +204,7 @@ class Arena:
         self.total = start + size
         return start
 
-    def give(self, piece: Piece) -> None:
+    def give(self, piece: Allocation) -> None:
         """Take a piece back."""
         self._clock += 1
         piece.given = self._clock
@@ -222,7 +222,7 @@ class Arena:
         afterwards."""
         if len(self.pieces) > self.MOST:
             return
-        placed: list[tuple[int, Piece]] = []  # by offset
+        placed: list[tuple[int, Allocation]] = []  # by offset
         for piece in sorted(self.pieces, key=lambda p: (-p.size, p.taken)):
             offset = 0
             for start, other in placed:

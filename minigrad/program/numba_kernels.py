@@ -74,7 +74,7 @@ from minigrad.program.numba_functions import (
 ELEMENTS = {"float32": "f32", "float64": "f64", "bool": "boolean"}
 
 
-class Kernel(Generated):
+class NumbaKernel(Generated):
     """Blocks of a program as one function."""
 
     finds_arrays = True
@@ -440,7 +440,7 @@ def with_kernels(program: Program) -> Program:
 
     def flush() -> None:
         if pending:
-            kernel = Kernel(program, pending, live)
+            kernel = NumbaKernel(program, pending, live)
             phase = program.instructions[pending[0].members[-1]].phase
             if kernel.makes:
                 operands, outputs = tuple(kernel.reads), tuple(kernel.makes)

@@ -33,7 +33,7 @@ Origin = tuple[str, Any]
 number i of the result. A leaf among the arguments is written as its number."""
 
 
-class Outcome:
+class RecordedResult:
     """The results of a recorded call. Made while it is recorded, after the function has returned;
     then `programs` makes the program.
 

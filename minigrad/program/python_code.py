@@ -110,7 +110,7 @@ _LIBRARIES = (
 
 
 @dataclass
-class Names:
+class CodeNames:
     """What code names, inner functions included.
 
     variables: globals; attributes: of whatever object (those in strings too, for getattr); imports:
@@ -125,9 +125,9 @@ class Names:
 
 
 @functools.lru_cache(maxsize=1024)
-def names_in(code: types.CodeType) -> Names:
+def names_in(code: types.CodeType) -> CodeNames:
     """All names in a function's code. (Remembered: callers must not change the answer.)"""
-    found = Names()
+    found = CodeNames()
     stack = [code]
     while stack:
         current = stack.pop()

@@ -34,7 +34,7 @@ TOLERANCE = 1e-3
 change last digits."""
 
 
-class _Slots:
+class _TensorSlots:
     """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
     view."""
 
@@ -93,7 +93,7 @@ class Snapshot:
     ) -> None:
         self.random, self.settings = functions.random_state(), _settings()
         self.problem: str | None = None
-        self.tensors: dict[int, tuple[Tensor, _Slots]] = {}
+        self.tensors: dict[int, tuple[Tensor, _TensorSlots]] = {}
         self._copies: dict[int, Any] = {}  # id(array) -> its copy
         self._alone = {id(t) for t in arguments}
         self.made_leaves: set[int] = set()  # identities of arguments of which the call made leaves
@@ -123,7 +123,7 @@ class Snapshot:
     def _add(self, tensor: Tensor) -> None:
         if id(tensor) in self.tensors:
             return
-        slots = _Slots(tensor)
+        slots = _TensorSlots(tensor)
         self.tensors[id(tensor)] = tensor, slots
         if slots.view_of is not None and id(tensor) not in self._alone:
             self._add(slots.view_of.base)
@@ -187,7 +187,7 @@ class Snapshot:
                 return MADE_STATE
         return None
 
-    def _is_made_leaf(self, tensor: Tensor, old: _Slots) -> bool:
+    def _is_made_leaf(self, tensor: Tensor, old: _TensorSlots) -> bool:
         """Whether the call made a leaf of an argument that was a constant (`requires_grad_`)."""
         made = id(tensor) in self._alone and old.node is None and isinstance(tensor.node, Leaf)
         if not made or tensor.view_of is not None or tensor.tangents is not old.tangents:
@@ -205,10 +205,12 @@ class Snapshot:
 
     # ------------------------------------------------------------------------------- the second run
 
-    def run(self, recorder: Any, function: Callable[[list[tuple[Tensor, _Slots]]], Any]) -> Any:
+    def run(
+        self, recorder: Any, function: Callable[[list[tuple[Tensor, _TensorSlots]]], Any]
+    ) -> Any:
         """`function(after)` in the state that was kept, on copies; `after` are all tensors with
         what they hold in truth."""
-        after = [(t, _Slots(t)) for t, _ in self.tensors.values()]
+        after = [(t, _TensorSlots(t)) for t, _ in self.tensors.values()]
         rest = _Rest(recorder, [(o, o.state) for o, _ in self.states])
         try:
             try:
@@ -258,7 +260,7 @@ class Snapshot:
         for device in [d for d in random.generators if d != "cpu"]:
             del random.generators[device]
 
-    def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
+    def same(self, after: list[tuple[Tensor, _TensorSlots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
         for tensor, first in after:
             was, now = first.grad, tensor.stored_grad
@@ -301,7 +303,7 @@ class _Rest:
         functions.set_random_state(self.random)
 
 
-def _put_back(after: list[tuple[Tensor, _Slots]], rest: _Rest) -> None:
+def _put_back(after: list[tuple[Tensor, _TensorSlots]], rest: _Rest) -> None:
     for tensor, slots in after:
         slots.put(tensor)
     rest.put_back()

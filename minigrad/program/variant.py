@@ -19,7 +19,7 @@ from .fused import kernels
 from .lower import shaped_by_values
 from .naming import name_of
 from .numba_kernels import kernels_of
-from .outcome import Outcome
+from .outcome import RecordedResult
 from .passes import hashable
 from .ready_code import Ready, ready_code
 from .recorder import Recorder
@@ -133,7 +133,7 @@ class Variant:
                 recorder.lift_environment()
                 second = self.function(*arguments.args, **arguments.kwargs)
                 recorder.keeps_checks = False
-                outcome = Outcome(recorder, second, arguments.tensors, outside)
+                outcome = RecordedResult(recorder, second, arguments.tensors, outside)
                 equal = outcome.agrees(result, before)
                 signature = ["tuple", [["leaf", i] for i in range(count)]]
                 program, whole = outcome.programs(signature, name_of(self.function))

@@ -60,7 +60,7 @@ class WindowKernel(Generated):
     def __init__(self, program: Program, instruction: Instruction) -> None:
         super().__init__(program, Sources(program, False), [instruction], {*instruction.outputs})
         self.name = f"fused_{instruction.primitive.name}"
-        self._lines = _Lines(program, instruction, self.arrays).written()
+        self._lines = _WindowWriter(program, instruction, self.arrays).written()
 
     def source(self) -> str:
         """The function's text."""
@@ -77,7 +77,7 @@ class WindowKernel(Generated):
         return compiled(HEAD, self.source(), self.name)
 
 
-class _Lines:
+class _WindowWriter:
     """Writes the body. Sizes that LLVM should not know, for short loops are slower when it unrolls
     them, are read from the arrays."""
 

@@ -15,14 +15,14 @@ from typing import Any
 
 from .diff import Divergence, first_divergence
 from .fields import TraceError
-from .replay import State, check_laws, state_at
+from .replay import TableState, check_laws, state_at
 from .schema import SCHEMA, to_json, validate
 from .text import table
 
 __all__ = [
     "SCHEMA",
     "Divergence",
-    "State",
+    "TableState",
     "TraceError",
     "check_laws",
     "first_divergence",

@@ -20,7 +20,7 @@ Cell = tuple[str, str]
 
 
 @dataclass
-class State:
+class TableState:
     """The table as it stands after some steps: (node, column) -> value. What is not in it was
     not computed. (`minigrad.core.graph.State` has the switches of a thread.)
     """
@@ -31,7 +31,7 @@ class State:
     entries: dict[tuple[int, int], Any] = field(default_factory=dict)
 
 
-def state_at(trace: Trace, step: int) -> State:
+def state_at(trace: Trace, step: int) -> TableState:
     """The state after the first `step` steps (0: nothing has happened). Raises IndexError
     outside 0 … number of steps.
     """
@@ -39,7 +39,7 @@ def state_at(trace: Trace, step: int) -> State:
     if not 0 <= step <= count:
         raise IndexError(f"step {step} does not exist; this Trace has steps 0 to {count}.")
     growing = {n for s in trace["steps"] for n in s.get("add", [])}
-    state = State(born={n["id"] for n in trace["nodes"]} - growing)
+    state = TableState(born={n["id"] for n in trace["nodes"]} - growing)
     for s in trace["steps"][:step]:
         state.born.update(s.get("add", []))
         if (

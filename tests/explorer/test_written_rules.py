@@ -9,7 +9,7 @@ from minigrad.viz.explorer.squeeze import squeezed
 from minigrad import ops
 from minigrad.core.primitive import elementwise, registry
 from minigrad.expression import FUNCTIONS
-from minigrad.expression.grammar import Function
+from minigrad.expression.grammar import FormulaFunction
 from minigrad.ops.elementwise import cos, mul
 
 
@@ -70,7 +70,7 @@ def larger_grammar(monkeypatch):
     def add(rule, scalar):
         made = elementwise("doubled_sine", lambda xp, x: 2 * xp.sin(x), rule, scalar=scalar)
         monkeypatch.setattr("minigrad.functions.doubled_sine", made, raising=False)
-        monkeypatch.setitem(FUNCTIONS, "dsin", Function("doubled_sine", 1))
+        monkeypatch.setitem(FUNCTIONS, "dsin", FormulaFunction("doubled_sine", 1))
         javascript.rules.cache_clear()
 
     yield add

@@ -62,7 +62,7 @@ class Graded:
     """What a run over all submissions left behind."""
 
     hand_ins: dict[str, Submission]
-    report: run.Report
+    report: run.RunReport
     out: Path
     hits: list[str]
     before: dict[str, tuple]

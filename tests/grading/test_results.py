@@ -580,7 +580,7 @@ def test_the_evidence_is_the_parts_that_are_alike():
 def test_the_report_shows_both_parts_of_a_pair_as_text():
     passage = similarity.Passage("if x < 1: '<script>'", "def g(): ...", 0.9, (3, 7))
     made = report.ClassReport(
-        "x", 7.0, [1.0], [], [], [], [similarity.Pair("<a>", "b", 0.8, 12)], []
+        "x", 7.0, [1.0], [], [], [], [similarity.SimilarPair("<a>", "b", 0.8, 12)], []
     )
     made.passages["<a>", "b"] = [passage]
     page = report.report_html(made)

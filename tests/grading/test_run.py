@@ -397,7 +397,7 @@ def test_an_interruption_ends_what_runs_and_does_not_wait_for_what_has_not_begun
     monkeypatch.setattr(run, "grade_one", grade_one)
     monkeypatch.setattr(run, "abandon_all", abandon_all)
     jobs = [{"student": name} for name in ("first", "runs", "waits", "waits too")]
-    records = run._spread(jobs, run.Options(jobs=1), None, run.Report(), None)
+    records = run._spread(jobs, run.Options(jobs=1), None, run.RunReport(), None)
     assert next(records) == jobs[0] and begun.wait(60)
     with pytest.raises(KeyboardInterrupt):
         records.throw(KeyboardInterrupt())

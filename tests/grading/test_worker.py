@@ -106,14 +106,16 @@ def run(server, monkeypatch):
     """
     monkeypatch.setattr(supervisor, "CELL_S", 1.0)
 
-    def run_(*cells: str, beside=(), exercises=(f, g), least="process") -> supervisor.Outcome:
+    def run_(
+        *cells: str, beside=(), exercises=(f, g), least="process"
+    ) -> supervisor.SubmissionResult:
         work = supervisor.Work(
             [(f"cell {i}", cell) for i, cell in enumerate(cells, 1)],
             [(e, e.cases(np.random.default_rng(5))) for e in exercises],
             dict(beside),
         )
-        outcome = supervisor.Outcome()
-        supervisor.Run(server, work, outcome, least).run()
+        outcome = supervisor.SubmissionResult()
+        supervisor.SubmissionRun(server, work, outcome, least).run()
         assert list(server.base.iterdir()) == [], "a submission left files behind"
         return outcome
 
@@ -540,13 +542,13 @@ def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
             [("cell 1", ESCAPES[name]), ("cell 2", F), ("cell 3", G)],
             [(e, e.cases(np.random.default_rng(5))) for e in (f, g)],
         )
-        outcome = supervisor.Outcome()
-        supervisor.Run(server, work, outcome, "process").run()
+        outcome = supervisor.SubmissionResult()
+        supervisor.SubmissionRun(server, work, outcome, "process").run()
         assert outcome.level == "process"
         assert points(outcome) == (3, 1), outcome
         assert descendants(server.process.pid) == []
         with pytest.raises(sandbox.SandboxError, match='"process" here'):
-            supervisor.Run(server, work, supervisor.Outcome(), "confined").run()
+            supervisor.SubmissionRun(server, work, supervisor.SubmissionResult(), "confined").run()
     finally:
         server.close()
 
@@ -661,8 +663,8 @@ def test_a_server_of_one_submission_loads_what_its_program_names(library, use, l
             [(f"cell {i}", cell) for i, cell in enumerate(cells)],
             [(e, e.cases(np.random.default_rng(5))) for e in (f, g)],
         )
-        outcome = supervisor.Outcome()
-        supervisor.Run(server, work, outcome, "process").run()
+        outcome = supervisor.SubmissionResult()
+        supervisor.SubmissionRun(server, work, outcome, "process").run()
     finally:
         server.close()
     assert (outcome.cells, outcome.flags, points(outcome)) == ({}, [], (3, 1))
@@ -699,8 +701,8 @@ def _(x):
 @pytest.mark.parametrize("name", WAYS)
 def test_what_is_forbidden_is_not_there(stripped, name):
     work = supervisor.Work([("cell 1", WAYS[name])], [(h, h.cases(1))])
-    outcome = supervisor.Outcome()
-    supervisor.Run(stripped, work, outcome, "process").run()
+    outcome = supervisor.SubmissionResult()
+    supervisor.SubmissionRun(stripped, work, outcome, "process").run()
     (returned,) = outcome.returned["h"]
     if (
         name == "gc"
@@ -724,8 +726,8 @@ def test_the_rest_of_the_library_still_works(stripped):
         ],
         [(h, h.cases(1))],
     )
-    outcome = supervisor.Outcome()
-    supervisor.Run(stripped, work, outcome, "process").run()
+    outcome = supervisor.SubmissionResult()
+    supervisor.SubmissionRun(stripped, work, outcome, "process").run()
     assert outcome.returned["h"][0].kind == "", outcome.returned
     assert judge(h, h.cases(1), outcome.returned["h"]).points == 1
 

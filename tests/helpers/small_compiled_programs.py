@@ -76,7 +76,7 @@ def in_truth(x: Any) -> bool:
 # --------------------------------------------------------------- what the second run is compared by
 
 
-@program((outcome.Outcome, "agrees", "not alike(tensor.array, again.array)", "False"))
+@program((outcome.RecordedResult, "agrees", "not alike(tensor.array, again.array)", "False"))
 def other_values_in_the_second_run(compile_: Any) -> Any:
     f = compile_(lambda x: x * (2 if in_truth(x) else 3))
     return lambda i: f(mg.ones(2))
@@ -105,7 +105,7 @@ def other_gradients_in_the_second_run(compile_: Any) -> Any:
 SECOND = "(id(tensor) in before.tensors) is not (id(again) in before.tensors)"
 
 
-@program((outcome.Outcome, "agrees", SECOND, "False"))
+@program((outcome.RecordedResult, "agrees", SECOND, "False"))
 def another_tensor_in_the_second_run(compile_: Any) -> Any:
     kept = mg.ones(2)
     f = compile_(lambda x: kept * 1 if in_truth(x) else kept)
@@ -246,7 +246,7 @@ def gradients_that_are_kept_and_overwritten(compile_: Any) -> Any:
 AGAIN = 'self._origins.setdefault(id(tensor), ("again", i))'
 
 
-@program((outcome.Outcome, "_plan", AGAIN, "pass"))
+@program((outcome.RecordedResult, "_plan", AGAIN, "pass"))
 def one_view_returned_twice(compile_: Any) -> Any:
     f = compile_(lambda x: (lambda part: (part, part))((x * 2)[:1]))
 
@@ -320,7 +320,7 @@ def a_result_that_keeps_its_gradient(compile_: Any) -> Any:
 GRADIENTS = 'id(gradient) in seen or origin != ("gradient", leaf) or owner is not gradient'
 
 
-@program((outcome.Outcome, "_check_gradients", GRADIENTS, "False"))
+@program((outcome.RecordedResult, "_check_gradients", GRADIENTS, "False"))
 def one_gradient_of_two_tensors(compile_: Any) -> Any:
     v, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
 

@@ -10,7 +10,7 @@ import pytest
 from minigrad.lessons.grading import calls, cheap_answers, checking
 from minigrad.lessons.grading.local import run_notebook
 from minigrad.lessons.grading.sheet import load_sheet
-from minigrad.lessons.grading.sheet_report import Report, examine
+from minigrad.lessons.grading.sheet_report import SheetReport, examine
 
 from minigrad import autograd
 from minigrad.networks import bprop_getters
@@ -57,7 +57,7 @@ def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def examined(request, scope) -> Report:
+def examined(request, scope) -> SheetReport:
     """What `examine` says of the module's LESSON, with the names of `scope`: the notebook is not
     run a second time. Answers without work are left out: they are tried on all lessons, and their
     points asked for, by tests/grading/test_work_that_was_not_done.py.

@@ -131,7 +131,7 @@ SAID = {
     pytest.param(name, marks=pytest.mark.whole) for i, name in enumerate(SAID) if i % 3
 ])  # fmt: skip
 def test_the_report_says_what_is_wrong(name):
-    report = repr(engine_suite.Report(engine_suite.failures(BROKEN[name]())))
+    report = repr(engine_suite.SuiteReport(engine_suite.failures(BROKEN[name]())))
     assert any(phrase in report for phrase in SAID[name].split("|")), report
     assert f"{_piece(name)}, " in report
     assert "✗" in report

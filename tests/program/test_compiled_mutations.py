@@ -67,7 +67,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
     ],
     # what a replay does
     "versions of results are not counted": [
-        (outcome.Outcome, "finish", "ensure_version(results[i]).count = count", "pass")
+        (outcome.RecordedResult, "finish", "ensure_version(results[i]).count = count", "pass")
     ],
     "saved values of results are not watched": [
         (replayed_node.ReplayedNode, "pull", "version.count != number", "False")

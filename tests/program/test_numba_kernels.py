@@ -35,7 +35,7 @@ from minigrad.program import (
     trace,
     window_kernels,
 )
-from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
+from minigrad.program.numba_kernels import NUMBA, NumbaKernel, kernels_of, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder, is_costly
 from tests.helpers import random_compiled_programs
@@ -358,7 +358,9 @@ def table_of(dtype: str) -> list[tuple[str, list[Any], dict[str, Any]]]:
     return found
 
 
-def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[Kernel, Any] | None:
+def kernel_of(
+    name: str, operands: list[Any], params: dict[str, Any]
+) -> tuple[NumbaKernel, Any] | None:
     """The kernel of one operation, and what the operation gives; None where it is in no kernel."""
     given = [o.dtype if hasattr(o, "dtype") else o for o in operands]
     from minigrad.core.primitive import registry
@@ -373,7 +375,7 @@ def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[K
     if text is None or (is_costly(text) and expected.dtype != np.float32):
         return None
     block = Block([0], expected.shape, frozenset([(0, 0)]))
-    return Kernel(program, [block], {*program.outputs}), expected
+    return NumbaKernel(program, [block], {*program.outputs}), expected
 
 
 def check_table(dtype: str, make: Any, once: bool = False) -> int:
@@ -552,7 +554,9 @@ def test_composites_are_taken_apart(in_python: None, number: int) -> None:
     program = trace(step, cotangent, *inputs)
     names = [i.primitive.name for i in program.instructions]
     fused = with_kernels(program)
-    left = {i.primitive.name for i in fused.instructions if not isinstance(i.primitive, Kernel)}
+    left = {
+        i.primitive.name for i in fused.instructions if not isinstance(i.primitive, NumbaKernel)
+    }
     assert left <= {"matmul", "permute", "reshape", "sum", "sum_to", "broadcast_to"}, name
     assert [i.primitive.name for i in program.instructions] == names
     agree(program, cotangent, *inputs)
@@ -746,7 +750,7 @@ def test_rows_in_pieces(
         fused = with_kernels(program)
         for i in fused.instructions:
             large = [n for n in i.reads() if fused.types[n].shape == shape]
-            assert not large or isinstance(i.primitive, Kernel)
+            assert not large or isinstance(i.primitive, NumbaKernel)
         loops = "".join(kernel.text for kernel in kernels_of(fused))
         assert 1 in shape or loops.count("for p in range(") in (4, 5), "three, and one or two back"
         for _ in range(2):
@@ -781,7 +785,7 @@ def stored(function: Any, *inputs: Any) -> list[int]:
     program = trace(function, *inputs)
     agree(program, *inputs)
     fused, shape = with_kernels(program), inputs[0].shape
-    kernels = [i for i in fused.instructions if isinstance(i.primitive, Kernel)]
+    kernels = [i for i in fused.instructions if isinstance(i.primitive, NumbaKernel)]
     return [sum(fused.types[n].shape == shape for n in i.outputs) for i in kernels]
 
 
@@ -993,7 +997,9 @@ def test_layers_with_kernels(own_folder: Path) -> None:
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     (fused,) = step.fused_programs
-    left = [i.primitive.name for i in fused.instructions if not isinstance(i.primitive, Kernel)]
+    left = [
+        i.primitive.name for i in fused.instructions if not isinstance(i.primitive, NumbaKernel)
+    ]
     assert {*left} <= {"matmul", "permute"}
 
 

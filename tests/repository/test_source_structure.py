@@ -1,6 +1,6 @@
 """The source of all packages: layers, few late bindings, no circles, no private name of another
-file or attribute of another package, no long function without a reason, no table that names
-operations, and the picture of the imports.
+file or attribute of another package, no two classes of one name, no long function without a reason,
+no table that names operations, and the picture of the imports.
 """
 
 import ast
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from inspect import isclass, isfunction
 
@@ -57,6 +57,22 @@ PROTOCOLS = {
     "_version",  # PyTorch's name of a tensor's version count
 }
 """Names with an underscore that the standard library and PyTorch document or expect."""
+SAME_NAMES = {
+    "AvgPool2d": "public: a layer of PyTorch and one of SINGA, whose arguments differ",
+    "BatchNorm2d": "public: a layer of PyTorch and one of SINGA",
+    "CheckpointError": "public: of recomputation and of files; each docstring names the other",
+    "Conv2d": "public: a layer of PyTorch and one of SINGA",
+    "Dropout": "public: a layer of PyTorch and one of SINGA",
+    "Event": "public: a CUDA event of PyTorch, and what observers see; its docstring says so",
+    "Linear": "public: a layer of PyTorch and one of SINGA",
+    "MaxPool2d": "public: a layer of PyTorch and one of SINGA",
+    "Node": "public: of a static graph; of the core; of the engines that students write",
+    "Operation": "public: SINGA's; a local class of lesson 14, which students read",
+    "Primitive": "public: MindSpore's, whose docstring names that of the core",
+    "Tensor": "that of an engine that students write",
+    "profile": "public: of torch.autograd.profiler and of torch.cuda.profiler",
+}
+"""Names that several classes have, and why."""
 SWITCHES = {"minigrad.autograd.training"}
 """Globals that programs set: SINGA's documentation writes `autograd.training = True`."""
 
@@ -340,6 +356,23 @@ def test_no_private_attribute_of_another_package_is_used():
         if (bad := private_attributes(text_of(name)) - defined[top_package(name)] - PROTOCOLS)
     }
     assert found == {}
+
+
+def classes_of_one_name(sources: dict[str, str]) -> set[str]:
+    """Names under which more than one class is defined, classes within functions included."""
+    named = [
+        node.name
+        for source in sources.values()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    ]
+    return {name for name, count in Counter(named).items() if count > 1}
+
+
+def test_no_two_classes_have_one_name():
+    found = classes_of_one_name({name: text_of(name) for name in modules()})
+    assert found == set(SAME_NAMES), "rename a class, or add the reason here"
+    assert classes_of_one_name({"a": "class A: 0", "b": "def f():\n    class A: 0"}) == {"A"}
 
 
 @pytest.mark.parametrize(

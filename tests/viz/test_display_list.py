@@ -8,9 +8,18 @@ import pytest
 from minigrad.viz.layout import with_lines
 from minigrad.viz.picture import xdot
 from minigrad.viz.picture.graph import GraphPicture
-from minigrad.viz.picture.marks import STYLES, Box, Disc, Group, Line, Text, colours, style_of
+from minigrad.viz.picture.marks import (
+    STYLES,
+    Box,
+    Disc,
+    MarkGroup,
+    PathMark,
+    TextLine,
+    colours,
+    style_of,
+)
 from minigrad.viz.picture.write_svg import roles_of, svg
-from minigrad.viz.reading import Run
+from minigrad.viz.reading import TextRun
 from minigrad.viz.speech import spoken
 from minigrad.viz.texts import words
 
@@ -22,7 +31,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def flat(marks):
     """All marks in the order of painting, groups opened."""
     for mark in marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, MarkGroup):
             yield from flat(mark.marks)
         else:
             yield mark
@@ -69,7 +78,7 @@ def test_both_writers_write_every_mark_once_and_in_order(name, axes):
     trace = with_lines(spoken(all_samples()[name], t))
     marks = GraphPicture(trace, t).at(len(trace["steps"]))
     assert roles_of(marks) <= set(STYLES)
-    kinds = {Box: "rect", Line: "path", Disc: "circle", Text: "text"}
+    kinds = {Box: "rect", PathMark: "path", Disc: "circle", TextLine: "text"}
     expected = [kinds[type(mark)] for mark in flat(marks)]
     picture = ET.fromstring(svg(marks, 100, 100))
     written = [e.tag.removeprefix(SVG) for e in picture.iter()]
@@ -93,12 +102,12 @@ def test_relative_path_data_has_the_points_that_svg_gives_it(axes):
 def test_text_wider_than_its_room_is_squeezed_by_both(axes):
     from minigrad.viz.picture.write_matplotlib import Canvas
 
-    long = Text(0, 20, "(1000, 1000)", "shape", room=30)
+    long = TextLine(0, 20, "(1000, 1000)", "shape", room=30)
     assert 'textLength="30"' in svg([long], 50, 50)
     assert "textLength" not in svg([long._replace(room=300)], 50, 50)
     place = axes()
     Canvas(place, colours()).draw(
-        [long, long._replace(room=300), Text(0, 9, [Run("x" * 80)], "name", room=40)]
+        [long, long._replace(room=300), TextLine(0, 9, [TextRun("x" * 80)], "name", room=40)]
     )
     small, plain, heading = (text.get_fontsize() for text in place.texts)
     assert small < 0.5 * plain and heading < 8
@@ -108,8 +117,8 @@ def test_groups_move_and_fade_what_they_hold(axes):
     from minigrad.viz.picture.write_matplotlib import Canvas
 
     marks = [
-        Group(
-            [Group([Box(0, 0, 5, 5, 0, "card")], opacity=0.5)],
+        MarkGroup(
+            [MarkGroup([Box(0, 0, 5, 5, 0, "card")], opacity=0.5)],
             title="a < b",
             opacity=0.5,
             shift=(7, 9),

@@ -4,7 +4,7 @@ lines.
 
 import pytest
 from minigrad.viz.edges import waypoints
-from minigrad.viz.labels import Box, labels_of
+from minigrad.viz.labels import Rectangle, labels_of
 from minigrad.viz.layout import with_lines
 from minigrad.viz.layout.lines import turn_of
 from minigrad.viz.shape_labels import shape_labels
@@ -58,7 +58,9 @@ def test_a_note_of_a_shape_touches_no_wire_no_card_and_no_other_note(name):
     trace = with_lines(trace_function(f, *map(mg.ones, shapes), source=""))
     layout, notes = trace["layout"], shape_labels(trace)
     cards = [
-        Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2)
+        Rectangle(
+            b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2
+        )
         for b in layout["nodes"].values()
     ]
     along = [point for wire in layout["edges"].values() for point in waypoints(wire["points"])]
@@ -102,7 +104,9 @@ def test_a_number_covers_no_card_no_other_number_and_little_of_its_wire(name):
     trace = with_lines(TRACES[name]())
     notes, layout = shape_labels(trace), trace["layout"]
     cards = [
-        Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2)
+        Rectangle(
+            b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2
+        )
         for b in layout["nodes"].values()
     ]
     seen = turning = 0

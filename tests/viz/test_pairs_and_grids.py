@@ -210,10 +210,10 @@ def test_the_live_widget_traces_again_and_keeps_the_step():
 def test_the_pair_widget_shares_clock_and_difference():
     traitlets = pytest.importorskip("traitlets")
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
-    from minigrad.viz.widget import Pair
+    from minigrad.viz.widget import ComparisonWidget
 
     trace = trace_function(f, 2.0, 5.0)
-    pair = Pair(viz.compare(trace, trace, step=4))
+    pair = ComparisonWidget(viz.compare(trace, trace, step=4))
     assert (
         pair.step == 4 and pair.divergence is None and repr(pair).startswith("The two traces agree")
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from minigrad.viz.adapters.writer import Writer
-from minigrad.viz.tensor_names import Names
+from minigrad.viz.tensor_names import TensorNames
 from minigrad.viz.traversal import oldest_first
 
 import minigrad as mg
@@ -57,7 +57,7 @@ def from_tensor(
             f" {tuple(result.shape)}. Reduce it, for instance with .sum(), or give cotangent=."
         )
     start = mg.ones_like(result) if cotangent is None else mg.as_tensor(cotangent)
-    known = Names(list(spaces))
+    known = TensorNames(list(spaces))
     root = _operation(result.grad_fn)
     complaint = f"show: the graph has more than {MOST:,} operations; show a part of it."
     nodes = oldest_first([root], MOST, complaint)

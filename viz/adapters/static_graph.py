@@ -50,7 +50,7 @@ def from_graph(
     wanted = [outputs] if isinstance(outputs, Node) else list(outputs)
     feeds, order = feeds_and_order(Executor(wanted), feed_dict)
     values = dict(zip(order, evaluate(order, feeds, order), strict=True))
-    written = _Writer(wanted, feeds, values)
+    written = _StaticGraphWriter(wanted, feeds, values)
     for node in order:
         written.node(node)
     return written.document(
@@ -58,7 +58,7 @@ def from_graph(
     )
 
 
-class _Writer:
+class _StaticGraphWriter:
     def __init__(self, wanted: list[Node], feeds: Mapping[Node, Any], values: Mapping[Node, Any]):
         self.wanted, self.feeds, self.values = wanted, feeds, values
         self.ids: dict[Node, str] = {}

@@ -17,7 +17,7 @@ from minigrad import backend, functions
 from minigrad.core.observe import unobserved
 from minigrad.core.primitive import OUTPUT, SHAPES, Primitive, Rule
 from minigrad.core.tensor import Tensor
-from minigrad.expression import Function
+from minigrad.expression import FormulaFunction
 from minigrad.grad_mode import no_grad
 
 
@@ -47,7 +47,7 @@ class Value(Tensor):
         return Value((primitive, tuple(args), params))
 
 
-class Parameter(float):
+class SymbolicParameter(float):
     """A parameter of an operation: arithmetic on it is text, and a comparison asks which branch is
     followed."""
 
@@ -56,44 +56,44 @@ class Parameter(float):
     __minigrad_apply__ = None  # tells the operators of symbols that it is an operand
 
     @classmethod
-    def of(cls, text: str, choices: Choices) -> Parameter:
+    def of(cls, text: str, choices: Choices) -> SymbolicParameter:
         """A parameter that is written so."""
         made = cls(math.nan)  # which is no literal: a number that a rule computes shows itself
         made.text, made.choices = text, choices
         return made
 
 
-def _arithmetic(sign: str, reflected: bool) -> Callable[[Parameter, Any], Any]:
-    def method(self: Parameter, other: Any) -> Any:
+def _arithmetic(sign: str, reflected: bool) -> Callable[[SymbolicParameter, Any], Any]:
+    def method(self: SymbolicParameter, other: Any) -> Any:
         if not isinstance(other, int | float):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
         left, right = (literal(one) for one in pair)
-        return Parameter.of(f"({left} {sign} {right})", self.choices)
+        return SymbolicParameter.of(f"({left} {sign} {right})", self.choices)
 
     return method
 
 
-def _comparison(sign: str) -> Callable[[Parameter, Any], Any]:
-    def method(self: Parameter, other: Any) -> Any:
+def _comparison(sign: str) -> Callable[[SymbolicParameter, Any], Any]:
+    def method(self: SymbolicParameter, other: Any) -> Any:
         return self.choices.answer(f"{self.text} {sign} {literal(other)}")
 
     return method
 
 
 for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("mod", "%")):
-    setattr(Parameter, f"__{_name}__", _arithmetic(_sign, False))
-    setattr(Parameter, f"__r{_name}__", _arithmetic(_sign, True))
+    setattr(SymbolicParameter, f"__{_name}__", _arithmetic(_sign, False))
+    setattr(SymbolicParameter, f"__r{_name}__", _arithmetic(_sign, True))
 for _name, _sign in (
     ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "==="), ("ne", "!=="),
 ):  # fmt: skip
-    setattr(Parameter, f"__{_name}__", _comparison(_sign))
-Parameter.__hash__ = float.__hash__  # type: ignore[method-assign]
+    setattr(SymbolicParameter, f"__{_name}__", _comparison(_sign))
+SymbolicParameter.__hash__ = float.__hash__  # type: ignore[method-assign]
 
 
 def literal(value: Any) -> str:
     """A number, a boolean or a parameter in JavaScript."""
-    if isinstance(value, Parameter):
+    if isinstance(value, SymbolicParameter):
         return value.text
     if isinstance(value, bool):
         return str(value).lower()
@@ -186,7 +186,9 @@ def _source(primitive: Primitive, source: int) -> Any:
 
 
 def _parameter(name: str, choices: Choices) -> Any:
-    return {"axes": (), "keepdims": False, "shape": ()}.get(name, Parameter.of(name, choices))
+    return {"axes": (), "keepdims": False, "shape": ()}.get(
+        name, SymbolicParameter.of(name, choices)
+    )
 
 
 class Library:
@@ -199,16 +201,16 @@ class Library:
     def __getattr__(self, name: str) -> Library:
         return Library(f"{self._path}.{name}" if self._path else name)
 
-    def __call__(self, *args: Any, **_: Any) -> Text:
-        inside = [part.text if isinstance(part, Text) else literal(part) for part in args]
+    def __call__(self, *args: Any, **_: Any) -> SymbolicNumber:
+        inside = [part.text if isinstance(part, SymbolicNumber) else literal(part) for part in args]
         if self._path in ("broadcast_to", "reshape", "conj", "asarray"):
-            return Text(inside[0])
+            return SymbolicNumber(inside[0])
         if self._path in ("add.reduce", "sum"):  # from 0 on: the sum of -0 alone is 0
-            return Text(f"({inside[0]} + 0)")
-        return Text(f"F.{self._path}({', '.join(inside)})")
+            return SymbolicNumber(f"({inside[0]} + 0)")
+        return SymbolicNumber(f"F.{self._path}({', '.join(inside)})")
 
 
-class Text:
+class SymbolicNumber:
     """A single number, float64, of which a forward function computes something."""
 
     ndim, size, shape, strides = 0, 1, (), ()
@@ -218,35 +220,35 @@ class Text:
         self.text = text
 
     @property
-    def real(self) -> Text:
+    def real(self) -> SymbolicNumber:
         return self
 
-    def reshape(self, *_: Any) -> Text:
+    def reshape(self, *_: Any) -> SymbolicNumber:
         return self
 
 
 def _written(sign: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def after(self: Text, other: Any) -> Text:
-        right = other.text if isinstance(other, Text) else literal(other)
-        return Text(f"({self.text} {sign} {right})")
+    def after(self: SymbolicNumber, other: Any) -> SymbolicNumber:
+        right = other.text if isinstance(other, SymbolicNumber) else literal(other)
+        return SymbolicNumber(f"({self.text} {sign} {right})")
 
-    def before(self: Text, other: Any) -> Text:
-        return Text(f"({literal(other)} {sign} {self.text})")
+    def before(self: SymbolicNumber, other: Any) -> SymbolicNumber:
+        return SymbolicNumber(f"({literal(other)} {sign} {self.text})")
 
     return after, before
 
 
 for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/")):
     _after, _before = _written(_sign)
-    setattr(Text, f"__{_name}__", _after)
-    setattr(Text, f"__r{_name}__", _before)
+    setattr(SymbolicNumber, f"__{_name}__", _after)
+    setattr(SymbolicNumber, f"__r{_name}__", _before)
 
 
 def forward_text(primitive: Primitive) -> str:
     """A forward function that is declared for arrays alone, such as that of `sum`, on one number
     for each input."""
     params = {name: _parameter(name, Choices()) for name in primitive.keywords}
-    made = primitive.declared_forward(Library(), *map(Text, primitive.inputs), **params)
+    made = primitive.declared_forward(Library(), *map(SymbolicNumber, primitive.inputs), **params)
     return str(made.text)
 
 
@@ -256,7 +258,7 @@ def observed(function: Callable[..., Any], *operands: Any) -> Any:
         return function(*operands)
 
 
-def called(function: Function, letters: str = "xyz") -> Any:
+def called(function: FormulaFunction, letters: str = "xyz") -> Any:
     """What a function of the grammar makes of symbols with these names."""
     operands = list(map(Value, letters[: function.arity]))
     if function.chooses:

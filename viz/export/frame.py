@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.edges import Box as Area
+from minigrad.viz.edges import Rectangle
 from minigrad.viz.export.head import MARGIN, STYLES, Head
 from minigrad.viz.layout import with_lines
 from minigrad.viz.picture.graph import GraphPicture
-from minigrad.viz.picture.marks import Box, Group, Line, Mark, Style, colours
+from minigrad.viz.picture.marks import Box, Mark, MarkGroup, PathMark, Style, colours
 from minigrad.viz.picture.matrix import matrix, matrix_height
 from minigrad.viz.picture.write_matplotlib import PLOTTED, Canvas, axes_of
 from minigrad.viz.speech import spoken
@@ -155,7 +155,7 @@ class Scene:
             high * up,
         )
         axes = axes_of(figure, place, (left, left + wide), (top + high, top))
-        view = Area(left, top, left + wide, top + high)
+        view = Rectangle(left, top, left + wide, top + high)
         self._write(axes, self.graph.at(at, view), scale)
 
     def _write(self, axes: Any, marks: Sequence[Mark], scale: float) -> None:
@@ -192,7 +192,7 @@ class Scene:
         place in the whole."""
         entries = state_at(self.trace, at).entries if self.foot else {}
         top = self.height - MARGIN - self.foot
-        marks: list[Mark] = [Group(matrix(self.trace, entries, step), shift=(MARGIN, top))]
+        marks: list[Mark] = [MarkGroup(matrix(self.trace, entries, step), shift=(MARGIN, top))]
         if not self.follows:
             return marks
         (x, y), (wide, high) = self._origin(), self.view
@@ -200,11 +200,11 @@ class Scene:
         if wide < self.place["width"] - 1:
             share = wide / self.place["width"]
             start, length, below = x + corner[0] * share, wide * share, y + high + 11
-            marks.append(Line(f"M{x} {below}L{x + wide} {below}", "rail"))
-            marks.append(Line(f"M{start} {below}L{start + length} {below}", "rail rail-part"))
+            marks.append(PathMark(f"M{x} {below}L{x + wide} {below}", "rail"))
+            marks.append(PathMark(f"M{start} {below}L{start + length} {below}", "rail rail-part"))
         if high < self.place["height"] - 1:
             share = high / self.place["height"]
             start, length, beside = y + corner[1] * share, high * share, x + wide + 11
-            marks.append(Line(f"M{beside} {y}L{beside} {y + high}", "rail"))
-            marks.append(Line(f"M{beside} {start}L{beside} {start + length}", "rail rail-part"))
+            marks.append(PathMark(f"M{beside} {y}L{beside} {y + high}", "rail"))
+            marks.append(PathMark(f"M{beside} {start}L{beside} {start + length}", "rail rail-part"))
         return marks

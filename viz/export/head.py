@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from minigrad.viz.picture import mathtext
 from minigrad.viz.picture.card import ring
 from minigrad.viz.picture.fonts import text_width, wrap
-from minigrad.viz.picture.legend import SPACE, Entry, drawn_entry, legend_of
-from minigrad.viz.picture.marks import DASH, Box, Disc, Line, Mark, Style, Text
+from minigrad.viz.picture.legend import SPACE, LegendEntry, drawn_entry, legend_of
+from minigrad.viz.picture.marks import DASH, Box, Disc, Mark, PathMark, Style, TextLine
 from minigrad.viz.reading import plain, runs, shown_column
 from minigrad.viz.speech import beginning, pass_text
 from minigrad.viz.texts import Words
@@ -66,7 +66,7 @@ class Seeds(NamedTuple):
     its place; the width."""
 
     said: str
-    pieces: list[mathtext.Piece]
+    pieces: list[mathtext.FormulaPart]
     plainly: str
     before: float
     width: float
@@ -86,7 +86,7 @@ class Explanation(NamedTuple):
     """A step in words: the lines of its formula, or plain text where mathtext lacks a letter, and
     of its sentence."""
 
-    formula: list[list[mathtext.Piece]]
+    formula: list[list[mathtext.FormulaPart]]
     plainly: str
     sentence: list[str]
 
@@ -149,9 +149,9 @@ class Head:
             rows[-1].append(seeds)
         return rows if rows[0] else []
 
-    def legend_rows(self, across: float) -> list[list[Entry]]:
+    def legend_rows(self, across: float) -> list[list[LegendEntry]]:
         """The legend in as many lines as its words need."""
-        rows: list[list[Entry]] = []
+        rows: list[list[LegendEntry]] = []
         used = 0.0
         for entry in self.legend:
             if not rows or used + _width(entry) > across - 2 * MARGIN:
@@ -187,12 +187,12 @@ class Head:
             marks.append(Box(x, MARGIN - 3, width, 23, 11.5, role))
             marks += ring(x + 13, MARGIN + 13, key, "on" if current else key)
             role = "column strong on" if current else f"column {key}"
-            marks.append(Text(x + 28, MARGIN + 12.5, word, role))
+            marks.append(TextLine(x + 28, MARGIN + 12.5, word, role))
             x -= 8
         title, room = self.title, x - MARGIN - 12
         while title and text_width(title, 15, True) > room:
             title = title[:-2].rstrip("…") + "…" if len(title) > 2 else ""
-        return [*marks, Text(MARGIN, MARGIN + 13, title, "title")]
+        return [*marks, TextLine(MARGIN, MARGIN + 13, title, "title")]
 
     def _seeds(self, step: Mapping[str, Any] | None, across: float) -> list[Mark]:
         """What each pass begins with, or which of several passes this is."""
@@ -200,13 +200,13 @@ class Head:
         marks: list[Mark] = []
         if step is not None and "pass" in step:
             said = pass_text(self.trace, self.words, step["pass"])
-            marks.append(Text(MARGIN, y, said, "seed"))
+            marks.append(TextLine(MARGIN, y, said, "seed"))
         for row in self.seed_rows(across):
             x = MARGIN
             for one in row:
-                marks.append(Text(x, y, one.said, "seed"))
+                marks.append(TextLine(x, y, one.said, "seed"))
                 if one.plainly:
-                    marks.append(Text(x + one.before, y, one.plainly, "seed ink"))
+                    marks.append(TextLine(x + one.before, y, one.plainly, "seed ink"))
                 fit = min(1.0, (room - one.before) / (one.width - one.before))
                 marks += _formula(one.pieces, x + one.before, y, SEED_FORMULA * fit)
                 x += one.width
@@ -218,19 +218,19 @@ class Head:
         count = len(self.trace["steps"])
         counter = f"{at} / {count}"
         y = self._upper(across) - TIMELINE - GAP + 6
-        marks: list[Mark] = [Text(across - MARGIN, y + 4, counter, "counter", "end")]
+        marks: list[Mark] = [TextLine(across - MARGIN, y + 4, counter, "counter", "end")]
         if not count:
             return marks
         left, right = MARGIN, across - MARGIN - text_width("0" * len(counter), 11.5) - 16
         reach = lambda k: left + (right - left) * k / count
-        marks.append(Line(f"M{left} {y}L{right} {y}", "track"))
+        marks.append(PathMark(f"M{left} {y}L{right} {y}", "track"))
         if at:
-            marks.append(Line(f"M{left} {y}L{reach(at)} {y}", f"done-{now}"))
+            marks.append(PathMark(f"M{left} {y}L{reach(at)} {y}", f"done-{now}"))
         lane = {column["key"]: y + 7.5 + 3.6 * i for i, column in enumerate(self.trace["columns"])}
         for key, first, last in _phases(self.trace):
             if key in lane:
                 line = f"M{reach(first) + 0.8} {lane[key]}L{reach(last) - 0.8} {lane[key]}"
-                marks.append(Line(line, f"lane-{key}"))
+                marks.append(PathMark(line, f"lane-{key}"))
         return [*marks, Disc(reach(at), y, 5.5, f"knob-{now or 'soft'}")]
 
     def _explained(self, at: int, now: str, across: float) -> list[Mark]:
@@ -239,16 +239,16 @@ class Head:
         x, y = MARGIN, self._upper(across)
         marks: list[Mark] = []
         if at:
-            marks.append(Line(f"M{x + 1} {y + 2}L{x + 1} {y + said.height - 4}", f"bar-{now}"))
+            marks.append(PathMark(f"M{x + 1} {y + 2}L{x + 1} {y + said.height - 4}", f"bar-{now}"))
             x += 14
             phase = self.words(str(self.trace["steps"][at - 1].get("phase", "")))
             if said.formula or said.plainly:
                 middle = y + (_line_height(said.formula[0]) if said.formula else PLAIN_ROW) / 2
                 width = text_width(phase, 10.5, True) + 18
                 marks.append(Box(x, middle - 10, width, 20, 6, f"phase-{now}"))
-                marks.append(Text(x + 9, middle + 3.8, phase, f"phase {now}"))
+                marks.append(TextLine(x + 9, middle + 3.8, phase, f"phase {now}"))
         if said.plainly:
-            marks.append(Text(x + self.indent, y + 17, said.plainly, "plain"))
+            marks.append(TextLine(x + self.indent, y + 17, said.plainly, "plain"))
             y += PLAIN_ROW
         for line in said.formula:
             high, sizes = _line_height(line), [mathtext.size(piece.tex, FORMULA) for piece in line]
@@ -258,26 +258,26 @@ class Head:
             y += high
         for i, text in enumerate(said.sentence):
             role = "sentence" if at else "sentence ink"
-            marks.append(Text(x, y + 13 + SENTENCE_ROW * i, text, role))
+            marks.append(TextLine(x, y + 13 + SENTENCE_ROW * i, text, role))
         return marks
 
 
-def _width(entry: Entry) -> float:
+def _width(entry: LegendEntry) -> float:
     return SPACE + text_width(entry.words, 11)
 
 
-def _line_height(line: Sequence[mathtext.Piece]) -> float:
+def _line_height(line: Sequence[mathtext.FormulaPart]) -> float:
     sizes = [mathtext.size(piece.tex, FORMULA) for piece in line]
     return float(max(26.0, max(size[1] for size in sizes) + max(size[2] for size in sizes) + 12))
 
 
-def _formula(line: Sequence[mathtext.Piece], x: float, y: float, size: float) -> list[Mark]:
+def _formula(line: Sequence[mathtext.FormulaPart], x: float, y: float, size: float) -> list[Mark]:
     """A line of a formula, a text for each piece."""
     marks: list[Mark] = []
     for piece in line:
         x += piece.before * size
         role = f"formula {piece.column}".strip()
-        marks.append(Text(x, y, mathtext.Tex(piece.tex), role, size=size))
+        marks.append(TextLine(x, y, mathtext.Tex(piece.tex), role, size=size))
         x += mathtext.size(piece.tex, size)[0] + piece.after * size
     return marks
 

@@ -76,7 +76,7 @@ class _Wire:
 
 
 @dataclass
-class _Part:
+class _EdgePart:
     """An edge between two lines: its points in the first, its points in the last, that line, and
     the wire that it runs on.
     """
@@ -262,7 +262,7 @@ class _Wires:
         def at(x: float) -> int:
             return line[bisect_left(middles, x)]
 
-        self.parts: dict[str, _Part] = {}
+        self.parts: dict[str, _EdgePart] = {}
         leaving: dict[tuple[str, float], _Wire] = {}
         for e in edges:
             points, a, b = (
@@ -279,7 +279,7 @@ class _Wires:
             )
             wire = leaving.setdefault((e["src"], head[-1][1]), _Wire(a, head[-1][1]))
             wire.entries[b] = max(wire.entries.get(b, -math.inf), tail[0][1])
-            self.parts[e["id"]] = _Part(head, tail, b, wire)
+            self.parts[e["id"]] = _EdgePart(head, tail, b, wire)
         wires = sorted(leaving.values(), key=lambda wire: (-wire.line, -wire.y))
         for i, wire in enumerate(wires):
             beside = [

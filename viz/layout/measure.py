@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad.viz.constants import CARD
 from minigrad.viz.numbers import brief, grid, short
-from minigrad.viz.reading import Run, caption, heading_runs
+from minigrad.viz.reading import TextRun, caption, heading_runs
 
 # The card's anatomy in pixels.
 HEAD = CARD["head"]  # the line "v1 = ln x1"
@@ -34,7 +34,7 @@ MONOSPACE = 0.61  # advance of a monospace character, in em
 SMALLER = 0.72  # subscripts against the line
 
 
-def text_width(runs: list[Run], font: float = HEAD_FONT) -> float:
+def text_width(runs: list[TextRun], font: float = HEAD_FONT) -> float:
     """Estimated width in pixels of a line of mathematics."""
     width = 0.0
     for run in runs:

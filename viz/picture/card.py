@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from minigrad.viz.constants import CARD, STAGES
 from minigrad.viz.layout import measure
 from minigrad.viz.numbers import brief, heat_of
-from minigrad.viz.picture.marks import GHOST, Box, Disc, Group, Line, Mark, Text
+from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
 from minigrad.viz.reading import caption, heading_runs, plain
 
 from minigrad.trace.value_schema import LEVELS
@@ -44,7 +44,7 @@ def card(
     box: Mapping[str, float],
     columns: Sequence[Mapping[str, Any]],
     moment: Moment,
-) -> Group:
+) -> MarkGroup:
     """The card of a node in its box of the layout."""
     name, small = node["id"], caption(node)
     x, y, width, height = box["x"] - box["w"] / 2, box["y"] - box["h"] / 2, box["w"], box["h"]
@@ -54,21 +54,21 @@ def card(
     pile, room = node.get("kind") == "group", width - 14
     heading = str(node["label"]["base"]) if pile else heading_runs(node)
     role, struck = "group-name" if pile else "name", bool(node.get("dangling")) and not pile
-    marks.append(Text(box["x"], y + 20, heading, role, "middle", room, struck))
+    marks.append(TextLine(box["x"], y + 20, heading, role, "middle", room, struck))
     computed = any((name, column["key"]) in moment.cells for column in columns)
     if node.get("saved") and moment.keeping and computed:
         kept = "gone" if name in moment.freed else "kept"
         marks.append(Box(x + width - 14, y - 4, 8, 8, 0, kept))
     if small:
-        marks.append(Text(box["x"], y + measure.HEAD + 7, small, "caption", "middle"))
+        marks.append(TextLine(box["x"], y + measure.HEAD + 7, small, "caption", "middle"))
     if columns:
-        marks.append(Line(f"M{x + 1:g} {body - 1:g}h{width - 2:g}", "rule"))
+        marks.append(PathMark(f"M{x + 1:g} {body - 1:g}h{width - 2:g}", "rule"))
     for i in range(stage):  # as many stripes as derivatives were taken
-        marks.append(Line(f"M{x + 4 + 4 * i:g} {y + 6:g}v{height - 12:g}", f"stripe-{stage}"))
+        marks.append(PathMark(f"M{x + 4 + 4 * i:g} {y + 6:g}v{height - 12:g}", f"stripe-{stage}"))
     if node.get("dangling"):
-        marks.append(Line(hatching(x, y, width, height), "hatch"))
+        marks.append(PathMark(hatching(x, y, width, height), "hatch"))
     marks += _rows(node, columns, (x + measure.SIDE, body + 14, width - 2 * measure.SIDE), moment)
-    return Group(marks, plain(heading_runs(node)), 1.0 if name in moment.born else GHOST)
+    return MarkGroup(marks, plain(heading_runs(node)), 1.0 if name in moment.born else GHOST)
 
 
 def _rim(
@@ -124,7 +124,7 @@ def _rows(
                 lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}", *lines[1:]]
             for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)
-                marks.append(Text(*at, line, f"value {key}{bold}", "end"))
+                marks.append(TextLine(*at, line, f"value {key}{bold}", "end"))
             heat = heat_of(value) if measure.kind_of(shape) == "heat" else None
             marks += heat_map(heat, left, y + 6, width, measure.HEAT - 5) if heat else []
         y += measure.row_height(shape)
@@ -139,7 +139,7 @@ def ring(x: float, y: float, column: str, ink: str = "") -> list[Mark]:
     if column == "d":
         marks.append(Disc(x + 5, y - 10.8, 1.6, f"dot-{ink}"))
     elif column == "g":
-        marks.append(Line(f"M{x + 0.5:g} {y - 10.7:g}h9", f"accent-{ink}"))
+        marks.append(PathMark(f"M{x + 0.5:g} {y - 10.7:g}h9", f"accent-{ink}"))
     return marks
 
 
@@ -155,7 +155,7 @@ def hatching(x: float, y: float, width: float, height: float) -> str:
 
 def heat_map(
     heat: Mapping[str, Any], x: float, y: float, width: float, height: float
-) -> list[Line]:
+) -> list[PathMark]:
     """A heat map, one path for each level; cells below zero are smaller, so the sign shows without
     colour."""
     rows, columns = heat["shape"]
@@ -170,4 +170,4 @@ def heat_map(
         left, top = x + (i % columns + inset) * wide, y + (i // columns + inset) * tall
         w, h = wide * (1 - 2 * inset), tall * (1 - 2 * inset)
         paths[number] = paths.get(number, "") + f"M{left:.2f} {top:.2f}h{w:.2f}v{h:.2f}h{-w:.2f}z"
-    return [Line(path, f"h{number}") for number, path in sorted(paths.items())]
+    return [PathMark(path, f"h{number}") for number, path in sorted(paths.items())]

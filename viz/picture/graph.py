@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.constants import EDGE, STAGES
-from minigrad.viz.edges import Box as Area
-from minigrad.viz.edges import curve
+from minigrad.viz.edges import Rectangle, curve
 from minigrad.viz.labels import Label, labels_of
 from minigrad.viz.picture.card import Moment, card
-from minigrad.viz.picture.marks import GHOST, Box, Disc, Group, Line, Mark, Text
+from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
 from minigrad.viz.reading import keeps, shown_column
 from minigrad.viz.shape_labels import shape_labels
 from minigrad.viz.texts import Words
@@ -34,7 +33,7 @@ class GraphPicture:
         beside = trace.get("beside", {}).get("cells", ())
         self.theirs = {(node, column): value for node, column, value in beside}
 
-    def at(self, k: int, view: Area | None = None) -> list[Mark]:
+    def at(self, k: int, view: Rectangle | None = None) -> list[Mark]:
         """The marks of the state after k steps; view: the part of the layout that is wanted, all by
         default."""
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
@@ -49,11 +48,11 @@ class GraphPicture:
                 marks.append(_edge(edge, points, now if edge["id"] in lit else "", alive))
         for shape in self.shapes:
             if view is None or view.x0 <= shape.x <= view.x1:
-                text = Text(shape.x, shape.y, shape.text, "shape", room=shape.room)
-                marks.append(text if shape.node in state.born else Group([text], opacity=GHOST))
+                text = TextLine(shape.x, shape.y, shape.text, "shape", room=shape.room)
+                marks.append(text if shape.node in state.born else MarkGroup([text], opacity=GHOST))
         for node in trace["nodes"]:
             box = self.place["nodes"][node["id"]]
-            around = Area(box["x"], box["y"], box["x"], box["y"])
+            around = Rectangle(box["x"], box["y"], box["x"], box["y"])
             if view is None or view.meets(around.grown(max(box["w"], box["h"]))):
                 marks.append(card(node, box, trace["columns"], moment))
         for label in labels_of(trace, step, self.shapes, self.words):
@@ -61,13 +60,13 @@ class GraphPicture:
         return marks
 
 
-def _touches(points: Sequence[Sequence[float]], view: Area) -> bool:
+def _touches(points: Sequence[Sequence[float]], view: Rectangle) -> bool:
     return max(x for x, _ in points) >= view.x0 and min(x for x, _ in points) <= view.x1
 
 
 def _edge(
     edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, alive: bool
-) -> Group:
+) -> MarkGroup:
     """An edge with its arrow, which points backward where an adjoint passes."""
     (x0, y0), (x1, y1) = points[0], points[-1]
     stage = STAGES.get(edge.get("stage", ""), 0)
@@ -78,7 +77,9 @@ def _edge(
     line, point = (f"lit-{now}", f"tip-{now}") if now else ("edge", "tip")
     if stage and not now:
         line, point = f"edge edge-{stage}", f"tip-{stage}"
-    return Group([Line(curve(route), line), Line(tip, point)], opacity=1.0 if alive else GHOST)
+    return MarkGroup(
+        [PathMark(curve(route), line), PathMark(tip, point)], opacity=1.0 if alive else GHOST
+    )
 
 
 def _number(label: Label, now: str) -> list[Mark]:
@@ -87,8 +88,8 @@ def _number(label: Label, now: str) -> list[Mark]:
     x, y, box, size = label.x, label.y, label.box, label.size
     if label.lead is not None:
         u, v = label.lead
-        marks = [Line(f"M{x:g} {y:g}L{u:g} {v:g}", f"lead-{now}"), Disc(u, v, 2, f"dot-{now}")]
+        marks = [PathMark(f"M{x:g} {y:g}L{u:g} {v:g}", f"lead-{now}"), Disc(u, v, 2, f"dot-{now}")]
     marks.append(Box(box.x0, box.y0, size.width, size.height, size.height / 2, f"frame-{now}"))
     role, base = (f"number small {now}", 3.6) if size.small else (f"number {now}", 4)
-    marks.append(Text(x, y + base, label.text, role, "middle", size.width - 5))
+    marks.append(TextLine(x, y + base, label.text, role, "middle", size.width - 5))
     return marks

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from minigrad.viz.bundle import stylesheet
-from minigrad.viz.reading import Run
+from minigrad.viz.reading import TextRun
 
 from minigrad.trace.value_schema import LEVELS
 
@@ -34,7 +34,7 @@ class Box(NamedTuple):
     role: str
 
 
-class Line(NamedTuple):
+class PathMark(NamedTuple):
     """A path, open or closed: SVG path data of M, L, Q, C, and of l, h, v and z relative to the
     point before."""
 
@@ -51,7 +51,7 @@ class Disc(NamedTuple):
     role: str
 
 
-class Text(NamedTuple):
+class TextLine(NamedTuple):
     """One line of text on a baseline.
 
     text: plain text, or runs of mathematics. anchor: which end x is, "start", "middle" or "end".
@@ -61,7 +61,7 @@ class Text(NamedTuple):
 
     x: float
     y: float
-    text: str | Sequence[Run]
+    text: str | Sequence[TextRun]
     role: str
     anchor: str = "start"
     room: float = float("inf")
@@ -69,7 +69,7 @@ class Text(NamedTuple):
     size: float = 0.0
 
 
-class Group(NamedTuple):
+class MarkGroup(NamedTuple):
     """Marks that belong together: their title for screen readers, their opacity, and how far they
     are moved."""
 
@@ -79,7 +79,7 @@ class Group(NamedTuple):
     shift: tuple[float, float] = (0.0, 0.0)
 
 
-Mark: TypeAlias = Box | Line | Disc | Text | Group
+Mark: TypeAlias = Box | PathMark | Disc | TextLine | MarkGroup
 Style: TypeAlias = Mapping[str, Any]
 """fill and stroke (names of colours, "none" by default), width, dash, round (the ends of dashes),
 opacity; of text font ("math", "mono" or "sans"), size, bold, and halo (the colour behind the

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from minigrad.viz.constants import SPACED
 from minigrad.viz.numbers import short
-from minigrad.viz.reading import Run, is_sign
+from minigrad.viz.reading import TextRun, is_sign
 
 ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
 OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow",
@@ -33,7 +33,7 @@ class Tex(str):
     """A text that is mathtext, without its dollars."""
 
 
-class Piece(NamedTuple):
+class FormulaPart(NamedTuple):
     """A part of a formula: its mathtext without the dollars, the column that colours it ("" for
     ink), room before and after in em.
     """
@@ -88,30 +88,30 @@ def tex(tokens: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
+def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[FormulaPart]:
     """Tokens as pieces, each with its colour and room."""
-    out: list[Piece] = []
+    out: list[FormulaPart] = []
     line = list(tokens)
     for i, token in enumerate(line):
         kind, text = token.get("t"), str(token.get("text", ""))
         following = line[i + 1].get("text") if i + 1 < len(line) else "("
         if kind == "sym":
             column = str(token.get("col") or "")
-            out.append(Piece(symbol(token), column if token.get("accent") else ""))
+            out.append(FormulaPart(symbol(token), column if token.get("accent") else ""))
         elif kind == "num":
-            out.append(Piece(number(token["value"]), str(token.get("col") or "")))
+            out.append(FormulaPart(number(token["value"]), str(token.get("col") or "")))
         elif kind == "op":
             room = SPACE if text in SPACED and not is_sign(line, i) else 0.0
             out.append(
-                Piece(
+                FormulaPart(
                     OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room
                 )
             )
         elif kind == "fn":
-            out.append(Piece(upright(text), "", 0.0, 0.0 if following == "(" else 0.18))
+            out.append(FormulaPart(upright(text), "", 0.0, 0.0 if following == "(" else 0.18))
         elif kind == "frac":
             out.append(
-                Piece(
+                FormulaPart(
                     rf"\dfrac{{{tex(token['num']) or ' '}}}{{{tex(token['den']) or ' '}}}",
                     "",
                     0.06,
@@ -125,21 +125,21 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
                 if len(token["base"]) == 1 and token["base"][0].get("t") in ("sym", "num")
                 else f"({base})"
             )
-            out.append(Piece(f"{{{base}}}^{{{tex(token['exp'])}}}"))
+            out.append(FormulaPart(f"{{{base}}}^{{{tex(token['exp'])}}}"))
         elif kind == "sqrt":
-            out.append(Piece(rf"\sqrt{{{tex(token['of']) or ' '}}}"))
+            out.append(FormulaPart(rf"\sqrt{{{tex(token['of']) or ' '}}}"))
         else:
-            out.append(Piece(upright(text), "", 0.2, 0.2))
+            out.append(FormulaPart(upright(text), "", 0.2, 0.2))
     return [piece for piece in out if piece.tex]
 
 
-def of_runs(runs: Sequence[Run]) -> str:
+def of_runs(runs: Sequence[TextRun]) -> str:
     """A card's heading, which the other pictures set from runs, as mathtext."""
     out = ""
-    joined: list[Run] = []
+    joined: list[TextRun] = []
     for run in runs:  # an exponent of several pieces, as in e^v₄, is one exponent
         if joined and run.level and joined[-1].level == run.level:
-            joined[-1] = Run(
+            joined[-1] = TextRun(
                 joined[-1].text + run.text, joined[-1].italic and run.italic, run.level
             )
         else:
@@ -198,21 +198,21 @@ def _measured(mathtext: str) -> tuple[float, float, float] | None:
     return wide, high - deep, deep
 
 
-def width(line: Sequence[Piece], font: float) -> float:
+def width(line: Sequence[FormulaPart], font: float) -> float:
     """Width of a line of pieces."""
     return sum(size(piece.tex, font)[0] + (piece.before + piece.after) * font for piece in line)
 
 
-def lines(parts: Sequence[Piece], font: float, room: float) -> list[list[Piece]]:
+def lines(parts: Sequence[FormulaPart], font: float, room: float) -> list[list[FormulaPart]]:
     """The pieces in as many lines as fit into ``room``, broken before "=" where possible; a
     piece wider than that stands alone.
     """
-    groups: list[list[Piece]] = [[]]
+    groups: list[list[FormulaPart]] = [[]]
     for piece in parts:
         if piece.tex in (upright("="), OPERATORS["+="]) and groups[-1]:
             groups.append([])
         groups[-1].append(piece)
-    out: list[list[Piece]] = [[]]
+    out: list[list[FormulaPart]] = [[]]
     for group in groups:
         if out[-1] and width([*out[-1], *group], font) > room:
             out.append([])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.viz.numbers import short
-from minigrad.viz.picture.marks import Box, Mark, Text
+from minigrad.viz.picture.marks import Box, Mark, TextLine
 
 MOST = 8
 """A Jacobian of up to so many rows and columns is written out."""
@@ -41,15 +41,15 @@ def matrix(
     rows, columns = names
     new = {(row, column) for row, column, _ in (step or {}).get("entries", ())}
     marks: list[Mark] = [
-        Text(CELL * (j + 2) - 10, ROW, f"∂/∂{name}", "head", "end")
+        TextLine(CELL * (j + 2) - 10, ROW, f"∂/∂{name}", "head", "end")
         for j, name in enumerate(columns)
     ]
     for i, name in enumerate(rows):
         y = ROW * (i + 2)
-        marks.append(Text(0, y, f"∂{name}", "head"))
+        marks.append(TextLine(0, y, f"∂{name}", "head"))
         for j in range(len(columns)):
             x, role = CELL * (j + 1), "entry new" if (i, j) in new else "entry"
             marks.append(Box(x, y - 15, CELL - 4, ROW - 1, 3, role))
             if (i, j) in entries:
-                marks.append(Text(x + CELL - 10, y, short(entries[i, j]), "value", "end"))
+                marks.append(TextLine(x + CELL - 10, y, short(entries[i, j]), "value", "end"))
     return marks

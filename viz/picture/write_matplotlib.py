@@ -13,11 +13,11 @@ from minigrad.viz.picture.marks import (
     STYLES,
     Box,
     Disc,
-    Group,
-    Line,
     Mark,
+    MarkGroup,
+    PathMark,
     Style,
-    Text,
+    TextLine,
     colours,
     style_of,
 )
@@ -70,26 +70,26 @@ class Canvas:
     ) -> None:
         """Write marks over all that was written before."""
         for mark in marks:
-            if isinstance(mark, Group):
+            if isinstance(mark, MarkGroup):
                 moved = (shift[0] + mark.shift[0], shift[1] + mark.shift[1])
                 self.draw(mark.marks, opacity * mark.opacity, moved)
                 continue
             style = style_of(mark.role, self.styles)
             style["opacity"] = opacity * style.get("opacity", 1.0)
             self._order += 1
-            if isinstance(mark, Text):
+            if isinstance(mark, TextLine):
                 self._text(mark, style, shift)
             else:
                 self._shape(mark, style, shift)
 
     def _shape(
-        self, mark: Box | Line | Disc, style: dict[str, Any], shift: tuple[float, float]
+        self, mark: Box | PathMark | Disc, style: dict[str, Any], shift: tuple[float, float]
     ) -> None:
         from matplotlib import patches
 
         x, y = shift
         look = self._look(style)
-        if isinstance(mark, Line):
+        if isinstance(mark, PathMark):
             self._put(patches.PathPatch(path_of(mark.path, x, y), **look))
         elif isinstance(mark, Disc):
             self._put(patches.Circle((mark.x + x, mark.y + y), mark.radius, **look))
@@ -127,7 +127,7 @@ class Canvas:
         look["capstyle"] = "round" if style.get("round") else "butt"
         return look
 
-    def _text(self, mark: Text, style: Mapping[str, Any], shift: tuple[float, float]) -> None:
+    def _text(self, mark: TextLine, style: Mapping[str, Any], shift: tuple[float, float]) -> None:
         size = mark.size or style.get("size", 11.0)
         text, size, font = self._letters(mark, style, size)
         x, y = mark.x + shift[0], mark.y + shift[1]
@@ -143,7 +143,7 @@ class Canvas:
             self._strike(x - half + 1, x + half - 1, y - 4.5, look)
 
     def _letters(
-        self, mark: Text, style: Mapping[str, Any], size: float
+        self, mark: TextLine, style: Mapping[str, Any], size: float
     ) -> tuple[str, float, dict[str, Any]]:
         """The text as matplotlib takes it, the size at which it fits, and the font."""
         said = mark.text

@@ -11,15 +11,15 @@ from minigrad.viz.layout import measure
 from minigrad.viz.picture.marks import (
     STYLES,
     Disc,
-    Group,
-    Line,
     Mark,
+    MarkGroup,
+    PathMark,
     Style,
-    Text,
+    TextLine,
     colours,
     style_of,
 )
-from minigrad.viz.reading import Run
+from minigrad.viz.reading import TextRun
 
 FONTS = {
     "math": '"STIX Two Math","Latin Modern Math","Cambria Math","DejaVu Math TeX Gyre",serif',
@@ -62,7 +62,7 @@ def roles_of(marks: Iterable[Mark]) -> set[str]:
     """The names of styles that marks use."""
     found: set[str] = set()
     for mark in marks:
-        found |= roles_of(mark.marks) if isinstance(mark, Group) else set(mark.role.split())
+        found |= roles_of(mark.marks) if isinstance(mark, MarkGroup) else set(mark.role.split())
     return found
 
 
@@ -114,12 +114,12 @@ def _shape(style: Style) -> list[str]:
 
 
 def _written(mark: Mark, styles: Mapping[str, Style]) -> str:
-    if isinstance(mark, Group):
+    if isinstance(mark, MarkGroup):
         return _group(mark, styles)
-    if isinstance(mark, Text):
+    if isinstance(mark, TextLine):
         return _text(mark, style_of(mark.role, styles).get("font") == "graphviz")
     look = f'class="{mark.role}"'
-    if isinstance(mark, Line):
+    if isinstance(mark, PathMark):
         return f'<path d="{mark.path}" {look}/>'
     if isinstance(mark, Disc):
         return f'<circle cx="{mark.x:g}" cy="{mark.y:g}" r="{mark.radius:g}" {look}/>'
@@ -128,7 +128,7 @@ def _written(mark: Mark, styles: Mapping[str, Style]) -> str:
     return f'<rect x="{mark.x:g}" y="{mark.y:g}" {size}{corner} {look}/>'
 
 
-def _group(group: Group, styles: Mapping[str, Style]) -> str:
+def _group(group: MarkGroup, styles: Mapping[str, Style]) -> str:
     inner = "".join(_written(mark, styles) for mark in group.marks)
     look = f' opacity="{group.opacity:g}"' if group.opacity != 1 else ""
     if group.shift != (0.0, 0.0):
@@ -138,7 +138,7 @@ def _group(group: Group, styles: Mapping[str, Style]) -> str:
     return f"<g{look}>{f'<title>{escape(group.title)}</title>' if group.title else ''}{inner}</g>"
 
 
-def _text(mark: Text, exact: bool) -> str:
+def _text(mark: TextLine, exact: bool) -> str:
     """A text; exact: its letters take the width that the mark says, whatever the font."""
     look = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
     look += ' text-decoration="line-through"' if mark.struck else ""
@@ -151,7 +151,7 @@ def _text(mark: Text, exact: bool) -> str:
     return f'<text x="{mark.x:g}" y="{mark.y:g}" class="{mark.role}"{look}>{inner}</text>'
 
 
-def _spans(runs: Sequence[Run]) -> str:
+def _spans(runs: Sequence[TextRun]) -> str:
     level, out = 0, []
     for run in runs:
         move = f' dy="{(level - run.level) * 4.5:g}"' if run.level != level else ""

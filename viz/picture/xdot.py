@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minigrad.viz.picture.marks import STYLES, Box, Line, Mark, Style, Text, palette
+from minigrad.viz.picture.marks import STYLES, Box, Mark, PathMark, Style, TextLine, palette
 
 PAD = 6.0
 """Around the picture, in points."""
@@ -20,7 +20,7 @@ KAPPA = 0.5523
 """How far the control points of a quarter of a circle are from its ends, in radii."""
 
 
-class Drawing(NamedTuple):
+class DisplayList(NamedTuple):
     """A display list, the styles that it uses, and its size in points."""
 
     marks: list[Mark]
@@ -29,7 +29,7 @@ class Drawing(NamedTuple):
     height: float
 
 
-def read(xdot: str) -> Drawing:
+def read(xdot: str) -> DisplayList:
     """The picture that an xdot text describes. Raises ValueError for a text without a bounding
     box."""
     xdot = xdot.replace("\\\n", "")
@@ -48,7 +48,7 @@ def read(xdot: str) -> Drawing:
         marks += pen.run(re.sub(r'\\(["\\])', r"\1", line))
         if known and "surface" not in styles:  # the first line drew the ground
             marks, styles["surface"] = [Box(0, 0, wide, high, 0, "surface")], STYLES["surface"]
-    return Drawing(marks, styles, wide, high)
+    return DisplayList(marks, styles, wide, high)
 
 
 def _colours(xdot: str) -> dict[str, str]:
@@ -106,25 +106,25 @@ class _Pen:
     def _at(self, point: tuple[float, float]) -> str:
         return f"{point[0] + self.right:g} {self.down - point[1]:g}"
 
-    def _shape(self, letter: str, points: list[tuple[float, float]]) -> Line:
+    def _shape(self, letter: str, points: list[tuple[float, float]]) -> PathMark:
         """A polygon (P, p), a line (L) or a B-spline (B, b); P and b are filled."""
         first, *rest = map(self._at, points)
         kind = "C" if letter in "Bb" else "L"
         path = f"M{first}{kind}{(' ' if kind == 'C' else 'L').join(rest)}"
-        return Line(path + ("z" if letter in "Pp" else ""), self._role(letter in "Pb"))
+        return PathMark(path + ("z" if letter in "Pp" else ""), self._role(letter in "Pb"))
 
-    def _ellipse(self, filled: bool, x: float, y: float, w: float, h: float) -> Line:
+    def _ellipse(self, filled: bool, x: float, y: float, w: float, h: float) -> PathMark:
         ring, corners = [(x + w, y)], [(1, 0), (0, 1), (-1, 0), (0, -1), (1, 0)]
         for (a, b), (c, d) in pairwise(corners):  # a quarter each
             quarter = ((a - KAPPA * b, b + KAPPA * a), (c + KAPPA * d, d - KAPPA * c), (c, d))
             ring += [(x + w * u, y + h * v) for u, v in quarter]
         return self._shape("b" if filled else "B", ring)
 
-    def _text(self, x: float, y: float, align: int, width: float, text: str) -> Text:
+    def _text(self, x: float, y: float, align: int, width: float, text: str) -> TextLine:
         """A text, as wide as Graphviz takes it to be: the fonts here may be wider."""
         anchor = {-1: "start", 0: "middle", 1: "end"}[align]
         role = self._known({"font": "graphviz", "fill": self.stroke, "size": self.font})
-        return Text(x + self.right, self.down - y, text, role, anchor, room=width)
+        return TextLine(x + self.right, self.down - y, text, role, anchor, room=width)
 
     def _role(self, filled: bool) -> str:
         dash = tuple(length * self.width for length in self.dash)

@@ -82,7 +82,7 @@ def plain_table(history: History, lang: str = "en") -> str:
     )
 
 
-class Frame:
+class HistoryFrame:
     """A history as a notebook's cell output. Show it by leaving it as a cell's last expression."""
 
     def __init__(self, history: History, lang: str = "en"):
@@ -108,9 +108,9 @@ class Frame:
         return repr(self.history)
 
 
-def iframe(history: History, lang: str = "en") -> Frame:
+def iframe(history: History, lang: str = "en") -> HistoryFrame:
     """The training view for a notebook cell without widgets: a plain table, and the page in a frame
     that has the notebook's theme and its
     own height. lang: "en" or "zh". Raises ValueError for another one.
     """
-    return Frame(history, lang)
+    return HistoryFrame(history, lang)

@@ -23,7 +23,7 @@ from ..exercise import Case, Exercise, Returned
 from ..feedback import Feedback, Line
 from ..graphs import close, linear_right, of_tape
 from ..judge import Judgement, weigh
-from ..student_trace import Adjoints, Example, Tape, Trace, plain, tape_of, with_sweep
+from ..student_trace import Example, RecordedAdjoints, Tape, Trace, plain, tape_of, with_sweep
 from .backward import graph_of, of_graphs, verdict
 
 GRADED = 15
@@ -135,8 +135,8 @@ class _Check:
         """
         return verdict(self.exercise.name, graph_of(case), linear_right(graph_of(case)), got)
 
-    def adjoints(self, caller: Caller, sweep: Any, tape: Tape) -> Adjoints:
-        adjoint = Adjoints(tape, tape[-1][0])
+    def adjoints(self, caller: Caller, sweep: Any, tape: Tape) -> RecordedAdjoints:
+        adjoint = RecordedAdjoints(tape, tape[-1][0])
         shown = f"{self.exercise.name}(tape, adjoint)"
         found = caller.call(
             sweep, ([(name, list(parents)) for name, parents in tape], adjoint), shown
@@ -195,7 +195,7 @@ class _Check:
             return
 
 
-def _lines(judgement: Judgement, cases: list[Case], runs: list[Adjoints]) -> Iterator[Line]:
+def _lines(judgement: Judgement, cases: list[Case], runs: list[RecordedAdjoints]) -> Iterator[Line]:
     """How many graphs of each group are right, the smallest that fails, and the likely mistake."""
     for group in judgement.groups:
         kind = "right" if group.right == group.total else "wrong"

@@ -15,7 +15,7 @@ from ..journal import JOURNAL, JournalError
 from ..one_submission import sheet_at
 from ..run import sheet_file
 from ..sheet import Sheet
-from ..term import Piece, TermError, Totals
+from ..term import TermError, TermSheet, Totals
 from . import feedback_files, gradebook, gradescope, lms, report, site
 from .gradebook import GradebookError
 from .tables import TableError
@@ -119,8 +119,8 @@ def export_totals(
 
 
 def _fill(
-    system: lms.System, path: Path, entries: list[lms.Entry], sheet: str, most: float, column: str,
-    folder: Path, done: Exported,
+    system: lms.System, path: Path, entries: list[lms.StudentResult], sheet: str, most: float,
+    column: str, folder: Path, done: Exported,
 ) -> None:  # fmt: skip
     filled = lms.fill(system, path, entries, sheet, most, column)
     target = folder / f"{path.stem}-filled{path.suffix}"
@@ -133,7 +133,7 @@ def _fill(
     done.attention += filled.notes
 
 
-def _piece(totals: Totals, sheet_path: Path, out: Path) -> Piece:
+def _piece(totals: Totals, sheet_path: Path, out: Path) -> TermSheet:
     """The entry of a course file for a sheet: that with its results folder, or the only one with
     its sheet. Raises TermError.
     """
@@ -146,7 +146,7 @@ def _piece(totals: Totals, sheet_path: Path, out: Path) -> Piece:
     raise TermError(f"the course file has no sheet with the results folder {out}, only {there}.")
 
 
-def _by_the_term(found: list[Graded], totals: Totals, piece: Piece) -> list[Graded]:
+def _by_the_term(found: list[Graded], totals: Totals, piece: TermSheet) -> list[Graded]:
     """The results with what the course file makes of them: what lateness costs, and whose
     submission counts in a group. Who handed in nothing gets the page of the group's submission.
     """

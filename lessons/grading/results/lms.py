@@ -56,7 +56,7 @@ TEST_STUDENT = "student test"
 
 
 @dataclass(frozen=True)
-class Entry:
+class StudentResult:
     """What one student gets. number: the student's number in the system, "" if unknown;
     identifiers, names: by what else a row of this student is known.
     """
@@ -70,7 +70,7 @@ class Entry:
 
 
 @dataclass
-class Filled:
+class FilledGradebook:
     """What came of it. data: the file; matched: our students in it; missing: ours who are in no
     row; rows: theirs of whom there is no submission; notes: what else a person should know.
     """
@@ -87,10 +87,10 @@ class Filled:
         return not (self.missing or self.rows or self.notes)
 
 
-def of_sheet(system: System, results: Sequence[Graded]) -> list[Entry]:
+def of_sheet(system: System, results: Sequence[Graded]) -> list[StudentResult]:
     """The points of one sheet as they were graded."""
     return [
-        Entry(
+        StudentResult(
             r.student, r.points, comment(r), str(r.record["lms"].get(system.name, "")),
             frozenset({_key(r.student)}), _name_keys(re.sub(r"_\d+$", "", r.student)),
         )
@@ -98,7 +98,7 @@ def of_sheet(system: System, results: Sequence[Graded]) -> list[Entry]:
     ]  # fmt: skip
 
 
-def of_term(system: System, totals: Totals, sheet: str = "") -> list[Entry]:
+def of_term(system: System, totals: Totals, sheet: str = "") -> list[StudentResult]:
     """What counts for one sheet of a term by its course file: after lateness, of the attempt that
     counts, for each student of a group. Without a sheet: the percentage of the term.
     """
@@ -113,7 +113,9 @@ def of_term(system: System, totals: Totals, sheet: str = "") -> list[Entry]:
             points, said = credit.points, "; ".join(filter(None, _said(credit)))
             number = totals.numbers[sheet].get(student.id, {}).get(system.name, "")
         identifiers = (student.keys - names) | {_key(student.id)}
-        found.append(Entry(student.id, points, said, str(number), frozenset(identifiers), names))
+        found.append(
+            StudentResult(student.id, points, said, str(number), frozenset(identifiers), names)
+        )
     return found
 
 
@@ -124,8 +126,13 @@ def _said(credit: Credit) -> tuple[str, str]:
 
 
 def fill(
-    system: System, path: Path, entries: Sequence[Entry], sheet: str, most: float, column: str = ""
-) -> Filled:
+    system: System,
+    path: Path,
+    entries: Sequence[StudentResult],
+    sheet: str,
+    most: float,
+    column: str = "",
+) -> FilledGradebook:
     """The exported file with the points in it.
 
     sheet: the name of what is graded; most: what it is worth. column: the name of the column; by
@@ -148,7 +155,7 @@ def fill(
             f"{path}: no column tells whose row it is; there are {_listed(table.head)}."
         )
     into = _target(system, table, sheet, column, path)
-    filled = Filled(b"")
+    filled = FilledGradebook(b"")
     students = list(_students(system, table, most, into, filled))
     found = _matches(system, table, students, entries, filled)
     changeable, feedback = table.column("Grade can be changed"), table.column(FEEDBACK)
@@ -207,7 +214,7 @@ def _target(system: System, table: Table, sheet: str, column: str, path: Path) -
 
 
 def _students(
-    system: System, table: Table, most: float, into: int, filled: Filled
+    system: System, table: Table, most: float, into: int, filled: FilledGradebook
 ) -> Iterator[Row]:
     """The rows of students: not empty ones, not Canvas's row of what the columns are worth."""
     maximum = table.column("Maximum Grade")
@@ -230,7 +237,7 @@ def _students(
         yield row
 
 
-def _tell_maximum(text: str, most: float, filled: Filled, told: bool) -> bool:
+def _tell_maximum(text: str, most: float, filled: FilledGradebook, told: bool) -> bool:
     try:
         theirs = float(text.strip().replace(",", "."))
     except ValueError:
@@ -245,12 +252,18 @@ def _tell_maximum(text: str, most: float, filled: Filled, told: bool) -> bool:
 
 
 def _matches(
-    system: System, table: Table, rows: list[Row], entries: Sequence[Entry], filled: Filled
-) -> dict[int, Entry]:
+    system: System,
+    table: Table,
+    rows: list[Row],
+    entries: Sequence[StudentResult],
+    filled: FilledGradebook,
+) -> dict[int, StudentResult]:
     """Which row belongs to which student. Each rule takes only what is unique on both sides."""
-    found: dict[int, Entry] = {}
+    found: dict[int, StudentResult] = {}
     left = {entry.student: entry for entry in entries}
-    rules: tuple[tuple[Callable[[Row], Iterable[str]], Callable[[Entry], Iterable[str]]], ...] = (
+    rules: tuple[
+        tuple[Callable[[Row], Iterable[str]], Callable[[StudentResult], Iterable[str]]], ...
+    ] = (
         (lambda row: _numbers(system, table, row), lambda entry: {entry.number} - {""}),
         (lambda row: _identifiers(system, table, row), lambda entry: entry.identifiers),
         (lambda row: _full_names(system, table, row), lambda entry: entry.names),

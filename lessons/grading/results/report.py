@@ -21,7 +21,7 @@ from .. import pages, submitted_notebooks
 from ..grades import Graded
 from ..journal import JOURNAL, Record, last_submissions
 from ..sheet import Sheet
-from .similarity import Pair, Passage, evidence, similar
+from .similarity import Passage, SimilarPair, evidence, similar
 
 SLOWEST = 10
 SHOWN = 50
@@ -60,7 +60,7 @@ class ClassReport:
     exercises: list[ExerciseReport]
     looks: list[tuple[str, str]]
     slowest: list[tuple[str, float, str]]
-    pairs: list[Pair]
+    pairs: list[SimilarPair]
     unread: list[str]
     passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
     copies: list[list[str]] = field(default_factory=list)
@@ -356,7 +356,7 @@ def _pairs_html(report: ClassReport) -> str:
     return f"{intro}<table>{head}<tbody>{rows}</tbody></table>{shown}"
 
 
-def _passages_html(report: ClassReport, pair: Pair) -> str:
+def _passages_html(report: ClassReport, pair: SimilarPair) -> str:
     """What is alike in two submissions, side by side."""
     parts = [
         f'<p class="soft">{100 * p.share:.0f} % the same; lines {p.lines[0]} and {p.lines[1]} of'

@@ -45,7 +45,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """Two students whose code is alike. share: of the smaller one's hashes; hashes: how many
     they are.
     """
@@ -61,7 +61,7 @@ def similar(
     starter: str,
     least: float = ALIKE,
     earlier: Collection[str] = (),
-) -> list[Pair]:
+) -> list[SimilarPair]:
     """The pairs of students of whose own code at least so large a share is the same, the most alike
     first.
 
@@ -83,7 +83,7 @@ def similar(
             smaller = min(len(own[first]), len(own[second]))
             share = len(own[first] & own[second]) / smaller
             if share >= least:
-                pairs.append(Pair(first, second, share, smaller))
+                pairs.append(SimilarPair(first, second, share, smaller))
     return sorted(pairs, key=lambda pair: (-pair.share, -pair.hashes, pair.first, pair.second))
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from ... import backend
 from ...core.tensor import Tensor, current_node
 from ...grad_mode import enable_grad
-from .comparison import Check, GradcheckError, random_leaf
+from .comparison import GradcheckError, GradientCheck, random_leaf
 from .forward import check_forward, pushed_forward
 from .inputs import check_inputs
 from .numerical import check_constant
@@ -70,7 +70,7 @@ def gradcheck(
     """
     _check_options(check_sparse_nnz, check_batched_grad, check_forward_ad or check_backward_ad)
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
-    check = Check(func, given, eps, atol, rtol, nondet_tol)
+    check = GradientCheck(func, given, eps, atol, rtol, nondet_tol)
     with enable_grad(), backend.ignore_float_errors():
         check_inputs(check)
         try:
@@ -139,7 +139,7 @@ def gradgradcheck(
     arguments are gradcheck's.
     """
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
-    check = Check(func, given, eps, atol, rtol, nondet_tol)
+    check = GradientCheck(func, given, eps, atol, rtol, nondet_tol)
     with enable_grad():
         outputs = [o for o in check.outputs() if current_node(o) is not None]
     cotangents = _cotangents(outputs, grad_outputs, gen_non_contig_grad_outputs)

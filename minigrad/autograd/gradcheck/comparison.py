@@ -22,7 +22,7 @@ class GradcheckError(AutogradError):
 
 
 @dataclass
-class Check:
+class GradientCheck:
     """What is compared, and how closely."""
 
     func: Callable[..., Any]
@@ -108,7 +108,7 @@ def label(number: complex) -> str:
 
 
 def compare(
-    check: Check,
+    check: GradientCheck,
     numerical: Any,
     analytical: Any,
     place: int,

@@ -7,11 +7,11 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from .. import forward_ad
-from .comparison import Check, compare, host, label, unit, units, wide
+from .comparison import GradientCheck, compare, host, label, unit, units, wide
 from .numerical import central_differences
 
 
-def check_forward(check: Check, places: Sequence[int]) -> None:
+def check_forward(check: GradientCheck, places: Sequence[int]) -> None:
     """Forward mode: each column of the Jacobian against the central difference along it."""
     outputs = check.outputs()
     for i, x in check.checked:
@@ -43,7 +43,7 @@ def check_forward(check: Check, places: Sequence[int]) -> None:
                 )
 
 
-def pushed_forward(check: Check) -> Callable[..., Any]:
+def pushed_forward(check: GradientCheck) -> Callable[..., Any]:
     """(inputs, tangents) ↦ Jacobian-vector products."""
     count = len(check.inputs)
     places = [i for i, _ in check.checked]

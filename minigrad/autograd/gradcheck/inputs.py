@@ -10,11 +10,11 @@ import warnings
 from ... import backend
 from ...backend import Array
 from ...core.tensor import ensure_version
-from .comparison import Check, GradcheckError
+from .comparison import GradcheckError, GradientCheck
 from .numerical import indices
 
 
-def check_inputs(check: Check) -> None:
+def check_inputs(check: GradientCheck) -> None:
     if not check.checked:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them has"

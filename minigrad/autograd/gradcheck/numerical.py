@@ -8,11 +8,11 @@ from typing import Any
 
 from ... import backend
 from ...core.tensor import Tensor, wrap
-from .comparison import Check, GradcheckError, host, units, wide, wide_dtype
+from .comparison import GradcheckError, GradientCheck, host, units, wide, wide_dtype
 
 
 def central_differences(
-    check: Check, x: Tensor, outputs: Sequence[Tensor]
+    check: GradientCheck, x: Tensor, outputs: Sequence[Tensor]
 ) -> list[dict[complex, Any]]:
     """For each output and each direction the matrix of central differences: rows are the
     output's elements, columns the input's.
@@ -47,7 +47,9 @@ def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return itertools.product(*map(range, shape))
 
 
-def _moved(check: Check, x: Tensor, index: tuple[int, ...], step: complex) -> tuple[Tensor, ...]:
+def _moved(
+    check: GradientCheck, x: Tensor, index: tuple[int, ...], step: complex
+) -> tuple[Tensor, ...]:
     """The outputs with one element of an input moved.
 
     It is moved in its own memory, so that functions that refer to the input otherwise see it too.
@@ -66,7 +68,7 @@ def gradient_of(matrices: dict[complex, Any], v: complex) -> Any:
     return along[1] + 1j * along[1j] if 1j in along else along[1]
 
 
-def check_constant(check: Check, outputs: Sequence[Tensor]) -> None:
+def check_constant(check: GradientCheck, outputs: Sequence[Tensor]) -> None:
     """No output requires grad: then nothing may change when the inputs do."""
     for i, x in check.checked:
         for place, matrices in enumerate(central_differences(check, x, outputs)):

@@ -19,8 +19,8 @@ from ...observers import observing
 from ..backward import grad
 from ..function.node import strictness
 from .comparison import (
-    Check,
     GradcheckError,
+    GradientCheck,
     compare,
     host,
     label,
@@ -66,7 +66,7 @@ def pulled_rows(
     ]
 
 
-def check_reverse(check: Check, places: Sequence[int], fast: bool, dtypes: bool) -> None:
+def check_reverse(check: GradientCheck, places: Sequence[int], fast: bool, dtypes: bool) -> None:
     """Reverse mode: the same twice, in the right dtypes, and equal to the numerical derivative."""
     outputs = check.outputs()
     inputs = [x for _, x in check.checked]
@@ -98,7 +98,7 @@ def check_reverse(check: Check, places: Sequence[int], fast: bool, dtypes: bool)
                 )
 
 
-def _check_reentrant(check: Check, a: Any, b: Any, place: int, i: int) -> None:
+def _check_reentrant(check: GradientCheck, a: Any, b: Any, place: int, i: int) -> None:
     difference = host.abs(a - b)
     same = (a == b) | ((a != a) & (b != b)) | (difference <= check.nondet_tol)
     if not same.all():
@@ -111,7 +111,7 @@ def _check_reentrant(check: Check, a: Any, b: Any, place: int, i: int) -> None:
 
 
 def _projections_agree(
-    check: Check, outputs: Sequence[Tensor], places: Sequence[int], inputs: Sequence[Tensor]
+    check: GradientCheck, outputs: Sequence[Tensor], places: Sequence[int], inputs: Sequence[Tensor]
 ) -> bool:
     """fast_mode: Re(ūᵀ J v) for random u and v, numerically and by reverse mode.
 
@@ -213,7 +213,7 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         raise GradcheckError(f"gradcheck: a gradient has the wrong dtype: {watch.found[0]}.")
 
 
-def check_zero_cotangents(check: Check, places: Sequence[int]) -> None:
+def check_zero_cotangents(check: GradientCheck, places: Sequence[int]) -> None:
     """A gradient is linear in the incoming one, so it is zero where that is zero."""
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
     zero = [wrap(backend.zeros(o.shape, o.dtype, o.array)) for o in outputs]
@@ -226,7 +226,7 @@ def check_zero_cotangents(check: Check, places: Sequence[int]) -> None:
             )
 
 
-def check_undefined(check: Check, places: Sequence[int]) -> None:
+def check_undefined(check: GradientCheck, places: Sequence[int]) -> None:
     """An output that was not used must count as one with a zero gradient."""
     if len(places) < 2:
         return
@@ -256,7 +256,7 @@ def check_undefined(check: Check, places: Sequence[int]) -> None:
                 )
 
 
-def pulled_backward(check: Check) -> Callable[..., tuple[Tensor, ...]]:
+def pulled_backward(check: GradientCheck) -> Callable[..., tuple[Tensor, ...]]:
     """(inputs, cotangents) ↦ vector-Jacobian products."""
     count = len(check.inputs)
 

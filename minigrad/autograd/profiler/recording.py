@@ -60,7 +60,7 @@ class profile:
             with_stack,
         )
         self.function_events: EventList | None = None
-        self._listener: _Listener | None = None
+        self._listener: _ProfileObserver | None = None
 
     def __enter__(self) -> profile:
         if not self.enabled:
@@ -75,7 +75,7 @@ class profile:
                 "profile(use_cuda=True): there is no CUDA device with CuPy here. Leave use_cuda out"
                 " to time the CPU."
             )
-        self._listener = _Listener(self)
+        self._listener = _ProfileObserver(self)
         observers.add_observer(self._listener)
         return self
 
@@ -219,7 +219,7 @@ class _Finished:
         self.sequence = -1
 
 
-class _Listener:
+class _ProfileObserver:
     """The observer behind a profile."""
 
     def __init__(self, owner: profile) -> None:

@@ -21,7 +21,7 @@ from .matrices import default_axis, matrix_of, norm_except, random_direction
 M = TypeVar("M", bound=Module)
 
 
-class _WeightNorm:
+class _WeightNormHook:
     """The hook that computes g · v / ‖v‖."""
 
     kind = "weight_norm"
@@ -40,7 +40,7 @@ class _WeightNorm:
         setattr(module, self.name, self.weight(module, module.training))
 
 
-class _SpectralNorm(_WeightNorm):
+class _SpectralNormHook(_WeightNormHook):
     """The hook that computes W / σ(W), and improves its estimate of the singular vectors while
     training.
     """
@@ -92,7 +92,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     dim: the axis whose slices have a size each; None, one size for all.
     """
     weight, dim = _parameter(module, "weight_norm", name), -1 if dim is None else dim
-    hook = _WeightNorm(name, dim)
+    hook = _WeightNormHook(name, dim)
     delattr(module, name)
     module.register_parameter(f"{name}_g", Parameter(norm_except(weight.detach(), dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.data))
@@ -125,7 +125,7 @@ def spectral_norm(
             f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}."
         )
     weight = _parameter(module, "spectral_norm", name)
-    hook = _SpectralNorm(
+    hook = _SpectralNormHook(
         name, default_axis(module) if dim is None else dim, n_power_iterations, eps
     )
     rows, columns = matrix_of(weight.detach(), hook.dim).shape
