@@ -77,11 +77,12 @@ class Facets:
     no function in it. None: its symbol before the operands, or between two where the symbol is a
     sign."""
 
-    pull_notation: str | None = None
-    """How mathematics writes the pull rule of its one operand, where that rule computes it in more
-    operations: "g * (x == y) / sum(x == y)". None: the operations of the rule are written."""
+    pull_notation: tuple[str | None, ...] | str | None = None
+    """How mathematics writes the pull rule of an operand, where that rule computes it in more
+    operations: "g * (x == y) / sum(x == y)"; of several operands a tuple. It is for real numbers.
+    None: the operations of the rule are written."""
 
-    push_notation: str | None = None
+    push_notation: tuple[str | None, ...] | str | None = None
     """As `pull_notation`, of the push rule: "sum(t * (x == y)) / sum(x == y)"."""
 
     kernel: Callable[..., Any] | str | None = None
@@ -178,7 +179,10 @@ class Facets:
             self.forward = upcasting(declared)
             self.declared_forward = declared
         self.symbol = self.symbol or self.name
-        for text in (self.notation, self.pull_notation, self.push_notation):
+        for name in ("pull_notation", "push_notation"):
+            if isinstance(text := getattr(self, name), str):
+                setattr(self, name, (text,))
+        for text in (self.notation, *(self.pull_notation or ()), *(self.push_notation or ())):
             if isinstance(text, str):
                 formula(text)
         self.pointwise = self.pointwise or kind == "elementwise"

@@ -288,6 +288,14 @@ scatter_extreme = general(
             t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)
         ),
     ],
+    pull_notation=(
+        "g * (x == y) / ties(y)",
+        "g[index] * (values == y[index]) / ties(y[index])",
+    ),
+    push_notation=(
+        "t * (x == y) / ties(y)",
+        "zeros.at[index].add(t * (values == y[index]) / ties(y[index]))",
+    ),
     promote="same",
     real_only=True,
     cost=each_input(other=1, operand=1),

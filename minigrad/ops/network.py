@@ -347,6 +347,7 @@ scale_shift = general(
         lambda t, x: x * t,
         lambda t, y: broadcast_to(t, shape=tuple(y.shape)),
     ],
+    push_notation=("t * w", "x * t", "t"),
     promote="same",
     pointwise=True,
     scalar="x * w + b",

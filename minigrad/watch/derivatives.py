@@ -88,7 +88,11 @@ class Rules:
             names[index] = dot
             found = notation.expression(made.primitive, names, made.params)
             return found if _length(found) <= LONGEST else None
-        if made.primitive.pointwise and not made.primitive.elementwise:
+        if (
+            made.primitive.pointwise
+            and not made.primitive.elementwise
+            and text_of_rule(made.primitive, index, made.operands, push=True) is None
+        ):
             return None  # their push rules speak of real parts and of copies
         return self._written(made, index, name, dot, push=True)
 
@@ -127,7 +131,7 @@ def _formula(
     made: Made, index: int, names: list[Token], result: Token, adjoint: Token, push: bool
 ) -> Tokens | None:
     """The rule on stand-ins for the operands. None for other operands (a list of numbers), and for
-    a rule that refuses the stand-ins or is too long."""
+    a rule that refuses the stand-ins, or is too long and has no text of its own."""
     if not all(isinstance(o, Array | int | float | complex) for o in made.operands):
         return None
     if not made.primitive.pointwise and _elements(made.operands) > LARGEST:
@@ -137,7 +141,8 @@ def _formula(
         found = rule_of(made.primitive, index, operands, made.params, names, result, adjoint, push)
     except (ArithmeticError, IndexError, ValueError):
         return None
-    return found if found is None or _length(found) <= LONGEST else None
+    own = text_of_rule(made.primitive, index, operands, push) is not None
+    return found if found is None or own or _length(found) <= LONGEST else None
 
 
 def _stand_in(like: Array) -> Any:
@@ -236,9 +241,10 @@ def rule_of(
     many = _elements(operands) > LARGEST
     if rule is None or primitive.outputs != 1 or (many and not primitive.pointwise):
         return None
-    text = primitive.push_notation if push else primitive.pull_notation
+    text = text_of_rule(primitive, index, operands, push)
     if text is not None:
-        given = {primitive.inputs[0]: names[0], "y": result, "t" if push else "g": g}
+        given = {**dict(zip(primitive.inputs, names, strict=True)), "y": result}
+        given["t" if push else "g"] = g
         ranked: dict[str, Ranked] = {name: ([token], ATOM) for name, token in given.items()}
         return notation.declared(text, ranked, params)[0]
     with unobserved(), no_grad(), backend.ignore_float_errors():
@@ -255,6 +261,22 @@ def rule_of(
             **rule.keyword_arguments(params, index),
         )
     return _tokens(out)[0]
+
+
+def text_of_rule(
+    primitive: Primitive, index: int, operands: Sequence[Any], push: bool
+) -> str | None:
+    """How a declaration writes the rule for one operand; it does so for real numbers."""
+    texts = primitive.push_notation if push else primitive.pull_notation
+    if texts is None or any(_is_complex(o) for o in operands):
+        return None
+    return texts[index]
+
+
+def _is_complex(operand: Any) -> bool:
+    return (
+        isinstance(operand, complex) or getattr(getattr(operand, "dtype", None), "kind", "") == "c"
+    )
 
 
 def _one(operand: Any) -> Any:

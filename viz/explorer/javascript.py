@@ -166,6 +166,8 @@ def _operation(primitive: Primitive) -> str:
         **({"symbol": primitive.symbol} if primitive.symbol != primitive.name else {}),
         **({"notation": notation} if notation is not None else {}),
         **({"domain": primitive.domain} if primitive.domain else {}),
+        **_own_texts("pulled", primitive.pull_notation),
+        **_own_texts("pushed", primitive.push_notation),
     }
     lines = [f"  {primitive.name}: {{"]
     lines += [
@@ -180,6 +182,11 @@ def _operation(primitive: Primitive) -> str:
         if primitive.push_rules != primitive.pull_rules:
             lines += ["    pushes: [", *_rules(primitive, primitive.push_rules), "    ],"]
     return "\n".join([*lines, "  },"])
+
+
+def _own_texts(key: str, texts: tuple[str | None, ...] | None) -> dict[str, Any]:
+    """The rules that a declaration writes itself, for each operand."""
+    return {key: [text and scalar.formula(text) for text in texts]} if texts else {}
 
 
 def _forward(primitive: Primitive) -> str:

@@ -63,6 +63,7 @@ abs_ = general(
     lambda xp, x: xp.abs(x),
     [_abs_pull],
     [_abs_push],
+    push_notation="t * sgn(x)",
     conjugates=True,
     symbol="abs",
     pointwise=True,

@@ -28,6 +28,7 @@ atan2 = real_function(
     lambda xp, a, b: xp.arctan2(a, b),
     lambda g, a, b: g * over_square_sum(b, a, b),
     lambda g, a, b: -g * over_square_sum(a, a, b),
+    pull_notation=("g * b / (a ** 2 + b ** 2)", "-g * a / (a ** 2 + b ** 2)"),
 )
 asinh = elementwise(
     "asinh",

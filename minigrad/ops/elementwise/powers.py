@@ -97,6 +97,7 @@ pow_ = elementwise(
     _pull_exponent,
     integers="modulo",
     scalar="a ** b",
+    pull_notation=("g * b * a ** (b - 1)", "g * y * ln(a)"),
     domain=_POWER,
     graph_name="PowBackward1",
 )

@@ -66,13 +66,18 @@ export const expressionOf = (name, operands, params) =>
 function applied(name, operands, params) {
   const { notation, inputs, symbol = name } = OPERATIONS[name];
   if (notation === undefined) return [called(symbol, operands), ATOM];
-  return rankedTerm(notation, (leaf) => {
-    const place = inputs.indexOf(leaf);
-    if (place >= 0) return operands[place];
+  return declared(notation, namedBy(inputs, operands), params);
+}
+
+// A notation as tokens. given: what stands for each name.
+const declared = (notation, given, params) =>
+  rankedTerm(notation, (leaf) => {
+    if (given.has(leaf)) return given.get(leaf);
     const value = typeof leaf === "string" ? params[leaf] : leaf;
     return value === undefined ? [[{ t: "fn", text: leaf }], ATOM] : plainNumber(value);
   });
-}
+
+const namedBy = (inputs, operands) => new Map(inputs.map((name, i) => [name, operands[i]]));
 
 const plainNumber = (value) => [[numberToken(value)], value < 0 ? NEGATIVE : ATOM];
 
@@ -163,9 +168,10 @@ const innerLists = (token) =>
 // What an operation sends to operand `index` in the reverse pass, as tokens; null where there is no
 // rule that people can read. operands: numbers, or the tokens of values; g: the adjoint's token.
 export function pulledTokens(name, index, operands, params, result, g) {
-  const { pulls, kind } = OPERATIONS[name],
+  const { pulls, kind, pulled } = OPERATIONS[name],
     rule = kind === "constant" ? null : pulls?.[index];
   if (!rule) return null;
+  if (pulled?.[index]) return ownText(pulled[index], "g", name, operands, params, result, g);
   const inputs = operands.map((o) => (typeof o === "object" ? new Written({ tokens: [o] }) : o));
   const y = new Written({ tokens: [result] });
   const read = rule.reads.map((source) => (source < 0 ? y : inputs[source]));
@@ -175,13 +181,22 @@ export function pulledTokens(name, index, operands, params, result, g) {
 
 // What an operand's tangent gives to that of the result. Of a product only the operand is replaced.
 export function pushedTokens(name, index, operands, params, result, g) {
-  const { kind } = OPERATIONS[name];
+  const { kind, pushed } = OPERATIONS[name];
   if (kind === "linear" || kind === "bilinear") {
     const tokens = operands.map((o) => (typeof o === "object" ? o : numberToken(o)));
     tokens[index] = g;
     return expressionOf(name, tokens, params);
   }
+  if (pushed?.[index]) return ownText(pushed[index], "t", name, operands, params, result, g);
   return kind ? null : pulledTokens(name, index, operands, params, result, g);
+}
+
+// A rule as the declaration writes it. incoming: the name of the adjoint or tangent in it.
+function ownText(text, incoming, name, operands, params, result, g) {
+  const tokens = operands.map((o) => rankedToken(typeof o === "object" ? o : numberToken(o)));
+  const given = namedBy(OPERATIONS[name].inputs, tokens);
+  given.set("y", [[result], ATOM]).set(incoming, [[g], ATOM]);
+  return declared(text, given, params)[0];
 }
 
 // The nodes whose values a formula names, in order.
