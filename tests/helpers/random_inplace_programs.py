@@ -666,7 +666,7 @@ def judge(program: Program, torch: Any = None) -> Verdict:
     skip: frozenset[int] = frozenset()
     both_refused = False
     while True:
-        skip = _closed(program, skip)
+        skip = closed(program, skip)
         mine = Library(mg).run(program, skip)
         theirs = Library(torch).run(program, skip) if torch is not None else None
         at = mine.stopped[0] if mine.stopped else 0
@@ -726,7 +726,7 @@ def judge_forward(program: Program) -> Verdict:
     if any(s[0] == "no_grad" for s in program):
         return Verdict("not for forward mode")
     while True:
-        skip = _closed(program, skip)
+        skip = closed(program, skip)
         with mg.autograd.forward_ad.dual_level():
             mine = Library(mg).run(program, skip, forward=True)
         if not mine.stopped:
@@ -742,7 +742,7 @@ def judge_forward(program: Program) -> Verdict:
     return Verdict("DISAGREE", problem) if problem else Verdict("agree")
 
 
-def _closed(program: Program, skip: frozenset[int]) -> frozenset[int]:
+def closed(program: Program, skip: frozenset[int]) -> frozenset[int]:
     """`skip` and every statement that uses a variable which was then never made."""
     missing: set[int] = set()
     out, count = set(skip), 0
