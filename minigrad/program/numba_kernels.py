@@ -45,6 +45,12 @@ ARGUMENTS = 40
 """Arrays that one function reads and writes at most."""
 WRITTEN_OUT = 8
 """Rows of up to so many elements are written out where they are summed."""
+MANY = 4096
+"""Elements of an array from which on several rows are taken at once."""
+AT_ONCE = 256
+"""Elements of the long row that rows of less than half as many are taken for, where each row is
+treated alike. LLVM computes several at once only within a loop, and a short one is hardly entered
+when it is left again."""
 SCRATCH = 32_768
 """Elements of a row up to which its exponentials are stored: 128 KiB, which a cache holds."""
 WORDS = """
@@ -146,6 +152,7 @@ class _BlockText:
         self._in_scratch: set[int] = set()  # values of this row that an earlier pass has stored
         fits = not (self.written_out or self.in_pieces) and block.columns <= SCRATCH
         self.scratched = self._exponentials() if fits else []
+        self.at_once = self._rows_at_once()
 
     def _exponentials(self) -> list[int]:
         """The exponentials for which a scratch row pays: those that two passes need, and those
@@ -160,6 +167,70 @@ class _BlockText:
             if found.count(n) > 1 and is_costly(self._expression(self.made[n], ""))
         ]
 
+    def _rows_at_once(self) -> int:
+        """How many rows one pass of the loop computes: several short ones of a large array, where
+        no number belongs to one row alone."""
+        numbers = {n for i in self.members for n in (*i.reads(), *i.outputs)}
+        alike = all(self._operand(n)[1] != "row" for n in numbers)
+        alike = alike and all(self.level[n] == (n in self.sums) for n in self.made)
+        exact = any(self._is_exact(n) for n in self.sums)
+        other = self.in_pieces or self.written_out or self.scratched or exact
+        if other or not (alike and self.cut[1]):
+            return 1
+        large = self.block.rows * self.block.columns >= MANY
+        return min(self.block.rows, AT_ONCE // self.block.columns) if large else 1
+
+    def _several_rows(self) -> list[str]:
+        """The loop over rows that are taken several at once, as a long one. Operands that are the
+        same for each row are repeated. Sums over the rows are a loop by itself, which LLVM makes
+        better code of."""
+        operands = dict.fromkeys(map(self._operand, (n for i in self.members for n in i.reads())))
+        repeated = [root for root, kind in operands if kind == "column" and root not in self.made]
+        goals, sums = self._goals(0), self._sums_after(0)
+        columns = [n for n in sums if self.sums[n] == "column"]
+        sources = {n: self._operand(self.made[n].reads()[0]) for n in columns}
+        kept = [m for m, _ in dict.fromkeys(sources.values()) if m in self.made and m not in goals]
+        lines = []
+        for root in repeated:
+            row = self._repeated(root)
+            lines.append(f"{row} = {self._new_row(root)}")
+            lines += self._each_row(f"{row}[i * columns + j] = {self.arrays[root]}[j]")
+        lines += [f"{self._scratch(n)} = {self._new_row(n)}" for n in kept]
+        inside = self._element(
+            self._needed(self._ends(0)), goals, [n for n in sums if n not in columns], "j"
+        )
+        inside += [f"{self._scratch(n)}[j] = {self._value(n)}" for n in kept]
+        added = []
+        for n, (root, kind) in sources.items():
+            if root in kept:
+                term = f"{self._scratch(root)}[j]"
+            elif kind == "full":
+                term = f"{self.arrays[root]}[b + j]"
+            elif kind == "column":
+                term = f"{self._repeated(root)}[j]"
+            else:
+                term = self._local(self.made[n].reads()[0], "")
+            added.append(f"{self._sum(n)}[j] += f64({term})")
+        lines.append(f"size = columns * uint64({self.block.rows})")
+        lines.append("for b in range(uint64(0), size, several):")
+        for loop in filter(None, (inside, added)):
+            lines.append("    for j in range(min(several, size - b)):")
+            lines += [f"        {line}" for line in loop]
+        return lines
+
+    def _new_row(self, number: int) -> str:
+        """Memory for the elements of a value in the rows that are taken at once."""
+        return f"empty(several, {ELEMENTS[self.program.types[number].dtype.name]})"
+
+    def _each_row(self, line: str, first: int = 0) -> list[str]:
+        """A line for each element of the rows that are taken at once, from one of them on."""
+        rows = f"range(uint64({first}), uint64({self.at_once}))"
+        return [f"for i in {rows}:", "    for j in range(columns):", f"        {line}"]
+
+    def _repeated(self, root: int) -> str:
+        """The variable for an operand that is repeated."""
+        return f"r{self.arrays[root][1:]}"
+
     def lines(self) -> list[str]:
         """The loop, with what comes before and after it."""
         rows, columns, pieces = self.block.rows, self.block.columns, self.block.pieces
@@ -169,8 +240,13 @@ class _BlockText:
         size = str(columns) if known else f"{full}.size // {rows * pieces}"
         lines.append(f"columns = uint64({size})")
         indent = ""
+        if self.at_once > 1:
+            lines[0] += f", {self.at_once} at once"
+            lines.append(f"several = columns * uint64({self.at_once})")
         before, after = self._accumulators()
         lines += [*before, *self._once("one", "0")]
+        if self.at_once > 1:
+            return [*lines, *self._several_rows(), *after]
         lines.append("b = uint64(0)")
         if self.cut[1]:
             lines.append(f"for i in range(uint64({rows})):")
@@ -323,7 +399,8 @@ class _BlockText:
                 continue
             loaded.add(name)
             index = f"b + {place}" if kind == "full" else place
-            lines.append(f"{name} = {self.arrays[root]}[{index}]")
+            array = self._repeated(root) if kind == "column" and self.at_once > 1 else None
+            lines.append(f"{name} = {array or self.arrays[root]}[{index}]")
         return lines
 
     def _once(self, kind: str, index: str) -> list[str]:
@@ -406,7 +483,11 @@ class _BlockText:
                     if out is not None:
                         after.append(f"{out}[{j}] = {self._finished(i, f'{self._sum(n)}_{j}')}")
             elif kind == "column":
-                before.append(f"{self._sum(n)} = zeros(columns)")
+                size = "several" if self.at_once > 1 else "columns"
+                before.append(f"{self._sum(n)} = zeros({size})")
+                if self.at_once > 1:
+                    total = self._sum(n)
+                    after += self._each_row(f"{total}[j] += {total}[i * columns + j]", first=1)
                 if out is not None:
                     after.append("for j in range(columns):")
                     after.append(f"    {out}[j] = {self._finished(i, f'{self._sum(n)}[j]')}")

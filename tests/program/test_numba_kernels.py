@@ -226,6 +226,62 @@ def test_a_row_that_is_written_out_has_numbers_for_its_sums(in_python: None) -> 
         agree(program, x)
 
 
+def treated_alike(x: Any, c: Any, y: Any) -> list[Any]:
+    """Rows in which no number is the row's own, and sums of all kinds that they may have."""
+    z = (x * c).relu() * y - c
+    return [z, z.sum(0), (z * y).sum(0), x.sum(0), (x >= c).sum(), (y * 0.5).mean(), (z * 3).sum()]
+
+
+ALIKE = [(7, 5), (12, 25), (1, 30), (40, 3), (5, 200)]
+
+
+def in_rows(shape: tuple[int, ...], dtype: str) -> list[mg.Tensor]:
+    """Operands of `treated_alike`, NaN, infinities and zeros among them."""
+    x, c, y = (tensor(*s, dtype=dtype).numpy() for s in (shape, shape[-1:], shape))
+    x[0, 1:3] = np.array([np.nan, np.inf])[: shape[1] - 1]
+    x[-1, 0], y[-1, -1], c[0] = -0.0, np.inf, 0.0
+    return [mg.tensor(array) for array in (x, c, y)]
+
+
+@in_one_test
+@pytest.mark.parametrize("shape", ALIKE, ids=str)
+def test_short_rows_are_taken_several_at_once(in_python: None, shape: tuple[int, int]) -> None:
+    """Also where the last of them are fewer, and where all are one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba_kernels, "MANY", 1)
+        for dtype in ("float32", "float64"):
+            operands = in_rows(shape, dtype)
+            with np.errstate(all="ignore"):
+                agree(trace(treated_alike, *operands), *operands)
+    large = trace(lambda x, c: (x * c).relu(), tensor(*shape), tensor(shape[1]))
+    small = with_kernels(large).source()
+    assert "at once" not in small
+    if shape[0] > 1:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(numba_kernels, "MANY", 1)
+            taken = min(shape[0], 256 // shape[1])
+            assert f"{taken} at once" in with_kernels(large).source() or taken == 1
+
+
+@needs_numba
+def test_short_rows_compiled(own_folder: Path) -> None:
+    """Large ones, of which the last few are left over; with bits where nothing is summed, and sums
+    of all rows."""
+    for shape in ((1001, 25), (257, 100), (2051, 3)):
+        operands = in_rows(shape, "float32")
+        with np.errstate(all="ignore"):
+            program = trace(treated_alike, *operands)
+            fused = with_kernels(program)
+            assert f"{256 // shape[1]} at once" in fused.source()
+            for _ in range(3):
+                z, sums, *found = (r.numpy() for r in fused(*operands))
+                np.testing.assert_array_equal(z, program(*operands)[0].numpy())
+                x, y = operands[0].numpy(), operands[2].numpy()
+                for ours, terms in zip([sums, *found[:2]], [z, z * y, x], strict=True):
+                    exact = terms.sum(0, dtype="float64")
+                    np.testing.assert_allclose(ours, exact, rtol=3e-6, atol=1e-3)
+
+
 def test_neighbours_are_one_kernel(in_python: None) -> None:
     """Three updates of three shapes; what is read in between is written before."""
     ws, gs = ([tensor(2, 3), tensor(3), tensor(1)] for _ in range(2))
@@ -268,7 +324,10 @@ def random_program(seed: int) -> Any:
 
 
 def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Join what reads the same array, and compute values again, whatever their sizes."""
+    """Join what reads the same array, compute values again, and take rows several at once, whatever
+    their sizes."""
+    monkeypatch.setattr(numba_kernels, "MANY", 1)
+    monkeypatch.setattr(numba_kernels, "AT_ONCE", 10)  # 3 rows of 3, so that one of 4 is left
     monkeypatch.setattr(sys.modules["minigrad.program.row_groups"], "ALONE", 1)
     monkeypatch.setattr(sys.modules["minigrad.program.recomputation"], "LARGE", 1)
     monkeypatch.setattr(sys.modules["minigrad.program.recomputation"], "SMALL_PART", 2)
