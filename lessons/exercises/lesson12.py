@@ -417,7 +417,8 @@ def _about_run(case: Case, got: Any) -> str:
         return (
             ""
             if type(runs) is int and 1 <= runs <= 2
-            else f"a stage ran {runs} times; at most once forward and once in the reverse pass."
+            else f"a stage ran {runs} times; it should run at most 2 times, once forward and once"
+            " in the reverse pass."
         )
     point = mg.tensor(sample(x), requires_grad=True)
     result = plain([Stage([0] * n, i) for i in range(n)], point)
@@ -428,7 +429,7 @@ def _about_run(case: Case, got: Any) -> str:
     )
     ran = got.get("ran")
     if problem and type(ran) is int and ran < n:
-        return f"{ran} of the {n} stages ran; each has to run."
+        return f"{ran} of the {n} stages ran; it should be all {n}."
     if problem or case.group != "memory":
         return problem
     return _about_memory(got, n * case.args["length"] * 8)
@@ -442,15 +443,18 @@ def _about_memory(got: dict[str, Any], usual: int) -> str:
     peak = got["peak"] if process is None else max(process - OTHER_BYTES, 0)
     if type(peak) is not int:
         return "the memory was not measured."
-    share = f"the peak is {peak / usual:.0%} of the plain one"
+    if peak <= SHARE * usual:
+        return ""
+    found = (
+        f"at the peak {peak / 1e6:.0f} MB were kept, {peak / usual:.0%} of the {usual / 1e6:.0f} MB"
+        f" of the plain chain; it should be at most a third, {SHARE * usual / 1e6:.0f} MB."
+    )
     if peak > 0.9 * usual:
         return (
-            f"{share}. Nothing is gained without a checkpoint, with one around everything, or"
+            f"{found} Nothing is gained without a checkpoint, with one around everything, or"
             " with one around each stage."
         )
-    return (
-        "" if peak <= SHARE * usual else f"{share}; a third is asked for. How many pieces are best?"
-    )
+    return f"{found} How many pieces are best?"
 
 
 @exercise(

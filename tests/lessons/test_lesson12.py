@@ -92,13 +92,13 @@ def nested(stages, x):
 
 @pytest.mark.parametrize("frugal, points, word", [
     (pieces(8), 4, "right"),
-    (pieces(2), 2, "a third is asked for"),
+    (pieces(2), 2, "at most a third"),
     (plain, 2, "Nothing is gained"),
     pytest.param(pieces(4), 4, "right", marks=pytest.mark.whole),
     pytest.param(everything_at_once, 2, "Nothing is gained", marks=pytest.mark.whole),
     pytest.param(each_by_itself, 2, "Nothing is gained", marks=pytest.mark.whole),
-    pytest.param(nested, 3, " stage ran", marks=pytest.mark.whole),
-    (lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x), 1, "stages ran; each has"),
+    pytest.param(nested, 3, "it should run at most 2 times", marks=pytest.mark.whole),
+    (lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x), 1, "it should be all 36"),
     (lambda stages, x: mg.checkpoint_sequential(stages, 8, x.detach()), 0, ""),
 ])  # fmt: skip
 def test_frugal_chains(frugal, points, word):

@@ -442,7 +442,7 @@ TWELVE = {
         "each by itself": (one(lambda stages, x: each(stages, x)), "one around each stage"),
         "two pieces": (
             one(lambda stages, x: mg.checkpoint_sequential(stages, 2, x)),
-            "a third is asked for",
+            "at most a third",
         ),
         "one stage left out": (
             one(lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x)),
