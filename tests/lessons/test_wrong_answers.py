@@ -3,60 +3,35 @@ something true is said.
 """
 
 import math
-import re
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import check, checking, known, predict
+from minigrad.lessons.grading import check, checking, predict
 from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
 from tests.helpers.tables import in_one_test
 
-from .wrong import (
-    answers,
-    capstone_answers,
-    colouring_answers,
-    edge_answers,
-    fixed_point_answers,
-    later_answers,
-    matrix_answers,
-    own_engine_answers,
-    pitfall_answers,
-    program_answers,
-    simulator_answers,
-    valley_answers,
+from .wrong import answers
+from .wrong.counts import (
+    EXERCISES,
+    LARGE,
+    PREDICTIONS,
+    TOO_LONG,
+    WRONG,
+    by_lesson,
+    counted,
+    is_named,
+    tells_why,
+    wrong_guesses,
 )
 
 pytestmark = pytest.mark.usefixtures("smaller_cases")
-EXERCISES = known()
-WRONG = (
-    answers.WRONG
-    | later_answers.WRONG
-    | own_engine_answers.WRONG
-    | matrix_answers.WRONG
-    | pitfall_answers.WRONG
-    | fixed_point_answers.WRONG
-    | simulator_answers.WRONG
-    | colouring_answers.WRONG
-    | valley_answers.WRONG
-    | edge_answers.WRONG
-    | program_answers.WRONG
-    | capstone_answers.WRONG
-)
-LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
-"""Cases for wrong answers that are right and take too long."""
-TOO_LONG = "took too long"
 ELSEWHERE = ("own_step", "engine_suite")
 """The milestone has a table of its own, in wrong/engines.py; the broken engines of the suite are
 generated (test_lesson24.py).
 """
-PREDICTIONS = sorted(
-    name
-    for name, e in EXERCISES.items()
-    if e.is_value and e.max_points == 1 and list(e.points) == ["answer"]
-)
 SLOW = (
     *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
     *("dual_tensor", "gradients", "agrees", "schedule", "sweep", "fixed_point"),
@@ -78,29 +53,6 @@ def rows():
             yield pytest.param(name, what, marks=marks, id=f"{name}: {what}")
 
 
-PLACES = ("The first wrong node is", "In a network 2-3-2")
-NUMBERS_ALONE = re.compile(
-    r"( is .*; it should be (?!at ).*|, which is not right|not finite \(NaN or infinity\))\.$"
-)
-"""How a reason ends that tells numbers and nothing besides."""
-
-
-def is_named(feedback):
-    """Whether a diagnosis is made, besides the place."""
-    return any(line.kind == "note" and not line.text.startswith(PLACES) for line in feedback.lines)
-
-
-def tells_why(feedback):
-    """Whether the first group that fails says more than two numbers: what is missing, of which
-    shape it is, what was raised, or why a choice is wrong. There a second sentence would say it
-    again.
-    """
-    reasons = [
-        line.text for line in feedback.lines if line.kind != "right" and "smallest" not in line.text
-    ]
-    return bool(reasons) and not NUMBERS_ALONE.search(reasons[0])
-
-
 def test_numbers_alone_are_no_reason():
     given = (lambda x, g: np.cos(x) * 7.0,)
     feedback = check("pull_exp", *given)
@@ -109,6 +61,22 @@ def test_numbers_alone_are_no_reason():
     shape = check("pull_exp", lambda x, g: 1.0)
     assert tells_why(shape)
     assert is_named(check("pull_exp", lambda x, g: -g * np.exp(x)))
+
+
+def test_the_table_counts_what_is_written_caught_and_named():
+    given = {
+        "right": lambda x, g: g * np.exp(x),
+        "numbers alone": lambda x, g: np.cos(x) * 7.0,
+        "the sign": lambda x, g: -g * np.exp(x),
+    }
+    judged = {n: check("pull_exp", f) for n, f in given.items()}
+    assert counted(judged.values()) == {"written": 3, "caught": 2, "named": 1}
+    table = by_lesson("pull_exp", lambda name: judged.values()).splitlines()
+    assert [line.split() for line in table] == [
+        ["lesson", "exercises", "written", "caught", "named"],
+        ["lesson05", "1", "3", "2", "1"],
+        ["together", "1", "3", "2", "1"],
+    ]
 
 
 def test_every_exercise_has_six_wrong_answers_or_more():
@@ -152,26 +120,14 @@ def test_a_wrong_answer_is_rejected_with_the_reason(name, what, monkeypatch):
 def test_wrong_predictions_are_rejected_and_slips_are_named(name):
     exercise = EXERCISES[name]
     right = exercise.notebook.__self__.answer()
-    slips = [(mistake.wrong(None), mistake.say) for mistake in exercise.misconceptions]
-    tried = [(value, say) for value, say in slips if math.isfinite(value)]
-    tried += [
-        (value, "")
-        for value in (
-            right * 1.7 + 1.3,
-            -right - 1.1,
-            right + 1e6,
-            0.5 * right - 3.3,
-            math.nan,
-            math.inf,
-        )
-    ]
-    tried += [(value, "") for value in ("a lot", [right], True)]
+    tried = wrong_guesses(exercise)
+    slips = [say for _, say in tried if say]
     assert len(tried) >= 6
     assert predict(name, right).passed
     for value, say in tried:
         feedback = predict(name, value)
         assert not feedback.passed, value
-        assert not say or any(other in str(feedback) for _, other in slips)
+        assert not say or any(other in str(feedback) for other in slips)
         assert "check itself failed" not in str(feedback)
         cases = exercise.cases(0)
         if not isinstance(value, str):
