@@ -241,7 +241,7 @@ def settings(title: str, documented: bool = True) -> dict[str, Any]:
     found = {
         "project": title,
         "html_title": title,
-        "extensions": ["myst_nb"],
+        "extensions": ["myst_nb", "minigrad.lessons.site_execution"],
         "exclude_patterns": [],
         "html_theme": "furo",
         "html_static_path": ["_static"],

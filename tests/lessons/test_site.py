@@ -6,7 +6,7 @@ import shutil
 
 import nbformat
 import pytest
-from minigrad.lessons import front_page, site
+from minigrad.lessons import front_page, site, site_execution
 
 pytestmark = pytest.mark.skipif(
     bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"
@@ -22,6 +22,16 @@ SOLUTION = (
     "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n\nprint('six"
     " times seven is', 6 * 7)"
 )
+
+
+ENDS_ONCE = """
+import os, pathlib
+place = pathlib.Path({!r}, "ended")
+if not place.exists():
+    place.touch()
+    os._exit(1)
+print("after the end of a kernel")
+"""
 
 
 def course(folder, *codes):
@@ -44,7 +54,7 @@ def course(folder, *codes):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
-    lessons = course(place / "lessons", SHOW, SOLUTION, KERNEL)
+    lessons = course(place / "lessons", SHOW, SOLUTION, KERNEL, ENDS_ONCE.format(str(place)))
     shutil.copy(lessons / "01_sum.ipynb", lessons / "02_sum.ipynb")
     told = []
     tell = lambda *counts: told.append(counts)
@@ -121,6 +131,37 @@ def test_a_dead_link_is_found(tmp_path):
         ' href="https://x.y">z</a>'
     )
     assert site.dead_links(tmp_path) == ["a.html: b.html", "a.html: #there"]
+
+
+def test_a_notebook_is_executed_again_where_its_kernel_ended(made):
+    assert (made.parent / "ended").exists()
+    assert "after the end of a kernel" in (made / "01_sum.html").read_text()
+
+
+@pytest.mark.whole
+def test_a_cell_that_ends_its_kernel_stops_it_and_the_notebook_is_named(tmp_path):
+    lessons = course(tmp_path / "lessons", "import os; os._exit(1)")
+    with pytest.raises(site.SiteError, match=r"01_sum\.ipynb.*\n.*Kernel died.* 3 times"):
+        site.build(tmp_path / "out", lessons, documented=False)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("failures", [0, 2, 3])
+def test_a_kernel_that_does_not_start_is_started_three_times(failures):
+    tried = []
+
+    def execute(notebook, **options):
+        tried.append(options)
+        if len(tried) <= failures:
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        return "executed"
+
+    result = site_execution.executed_again(execute)("a notebook", cwd="here", timeout=9)
+    assert tried == [{"cwd": "here", "timeout": 9, "startup_timeout": 300}] * min(failures + 1, 3)
+    if failures < 3:
+        assert result == "executed"
+    else:
+        assert "died before replying to kernel_info. The kernel" in result.exc_string
 
 
 @pytest.mark.whole
