@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 
 from benchmarks import chromium as chromium_program
-from tests.helpers import lesson_runs, tables, without_unix
+from tests.helpers import forked_kernels, lesson_runs, tables, without_unix
 
 # Equal examples on every machine, and no failure because a busy machine was slow once.
 for name, examples in (("sample", 40), ("whole", 200)):
@@ -375,10 +375,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _lessons_are_executed_once(tmp_path_factory) -> None:
+def _lessons_are_executed_once(tmp_path_factory) -> Iterator[None]:
     """All workers keep the notebooks that they execute in one folder."""
     base = tmp_path_factory.getbasetemp()
     lesson_runs.share(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    yield
+    forked_kernels.end()
 
 
 @pytest.fixture(scope="session", autouse=True)

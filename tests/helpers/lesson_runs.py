@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tests.helpers import forked_kernels
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
 EDITIONS = ("instructors", "students")
@@ -115,7 +117,7 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
             extra_arguments=options,
         )
         try:
-            with _handlers_of_signals_kept():
+            with _handlers_of_signals_kept(), forked_kernels.kernels_are_forked():
                 client.execute()
         except nbclient.exceptions.CellControlSignal as error:  # a cell raised, or took too long
             (folder / FAILED).write_text(str(error), encoding="utf-8")

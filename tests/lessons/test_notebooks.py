@@ -4,9 +4,11 @@ import importlib
 import json
 import re
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
+import nbclient
 import nbformat
 import pytest
 from minigrad.lessons import exercises
@@ -255,3 +257,30 @@ def test_a_notebook_that_is_executed_leaves_the_handlers_of_signals(tmp_path):
         assert received == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+IN_ITS_OWN = """
+import os, sys
+print(os.getcwd() == os.environ["HOME"] + "/work", "" in sys.path, os.getpid() == os.getsid(0))
+print(os.environ["MINIGRAD_TEST_TRACES"], "minigrad.viz" in sys.modules, "x" in globals())
+x = 1
+"""
+
+
+def kernel_of(cell, folder):
+    """What a cell prints in a kernel of its own."""
+    folder.mkdir()
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbformat.write(book, folder / "one.ipynb")
+    lesson_runs._execute(folder / "one.ipynb", "instructors", folder)
+    return text(nbformat.read(folder / lesson_runs.EXECUTED, as_version=4).cells[0])
+
+
+@pytest.mark.unix
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
+def test_each_forked_kernel_has_its_own_folder_and_names_and_its_end_is_noticed(tmp_path):
+    for name in ("a", "b"):
+        said = kernel_of(IN_ITS_OWN, tmp_path / name)
+        assert said == f"True True True\n{tmp_path / name} True False\n"
+    with pytest.raises(nbclient.exceptions.DeadKernelError):
+        kernel_of("import os; os._exit(1)", tmp_path / "ends")
