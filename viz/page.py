@@ -339,7 +339,8 @@ class TraceFrame:
         tall = 330 + round(
             min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"]))))
         )
-        return framed(self.trace, title, plain, self.options, tall, link(self.trace, self.options))
+        below = link(self.trace, self.options) or recorded(self.trace, self.options)
+        return framed(self.trace, title, plain, self.options, tall, below)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -376,6 +377,21 @@ def link(trace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     )
 
 
+def recorded(trace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """What stands below a picture of numbers where there will be a page that differentiates, and it
+    cannot show the Trace.
+    """
+    if not os.environ.get(EXPLORER) or any(node["shape"] for node in trace["nodes"]):
+        return ""
+    return f'<p class="minigrad-recorded">{RECORDED[options.get("lang", "en")]}</p>'
+
+
+RECORDED = {
+    "en": "A recorded run, whose inputs cannot be changed here: no formula gives these steps on the"
+    " page that differentiates.",
+    "zh": "这是一次记录的运行，此处不能更改其输入：没有公式能在求导页面上给出这些步骤。",
+}
+"""Why nothing can be changed, by language."""
 CHANGE = {
     "en": ("Change the inputs or the function", "On a page of its own"),
     "zh": ("更改输入或函数", "在单独的页面中打开"),

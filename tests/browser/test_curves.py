@@ -84,3 +84,25 @@ def test_the_point_of_an_input_is_dragged_and_everything_follows(visit, tmp_path
     page.mouse.move(box["x"] + 5, height)
     assert frame.locator(".mg-slid").inner_text() == "1.92", "the drag is over"
     visit.assert_clean()
+
+
+NOTES = {
+    "an array": (lambda x: (x * mg.ones(3)).sum(), "and this one computes with arrays"),
+    "a branch": (lambda x: mg.sin(x) if x > 0 else x * x, "gives the steps of all of them"),
+    "a formula": (lambda x: mg.sin(x), None),
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_sliders_over_recorded_runs_say_that_they_are_and_why(visit, tmp_path, name):
+    function, said = NOTES[name]
+    path = viz.sliders(function, x=(-1.0, 1.0), points=5, live=False).save(tmp_path / "grid.html")
+    visit.page.goto(path.as_uri())
+    note = visit.page.locator(".mg-slides > .mg-strip > .mg-note")
+    assert visit.page.locator(".mg-slid").count() == 1
+    if said is None:
+        assert note.count() == 0
+    else:
+        text = note.inner_text()
+        assert text.startswith("The sliders choose among 5 recorded runs: ") and said in text
+    visit.assert_clean()

@@ -227,6 +227,18 @@ def test_a_cell_output_leads_to_the_page_only_where_there_is_one(monkeypatch):
     assert shown_links(iframe(arrays)._repr_html_()) == []
 
 
+def test_a_picture_of_numbers_that_the_page_cannot_show_says_so_where_there_is_one(monkeypatch):
+    branch = trace_function(lambda x: mg.sin(x) if x > 0 else x * x, 2.0)
+    arrays = trace_function(lambda x: (x * x).sum(), [1.0, 2.0])
+    said = "A recorded run, whose inputs cannot be changed here"
+    assert said not in iframe(branch)._repr_html_()
+    monkeypatch.setenv(EXPLORER, "explore.html")
+    assert iframe(branch)._repr_html_().count(said) == 1
+    assert "这是一次记录的运行" in iframe(branch, lang="zh")._repr_html_()
+    for other in (arrays, trace_function(course, 2.0, 5.0)):
+        assert said not in iframe(other)._repr_html_()
+
+
 def shown_page(frame):
     """The page by itself, which lies anywhere."""
     from minigrad.viz import to_html

@@ -125,6 +125,9 @@ function mountGrid(el, grid, options) {
       : [...grid.start];
   const onKeep = (state) => options.onKeep?.({ ...state, at: [...at] });
   const index = () => at.reduce((all, i, k) => all * sizes[k] + i, 0);
+  const arrays = grid.templates.some(({ trace }) => trace.nodes.some((one) => one.shape.length)),
+    say = arrays ? "gridOfArrays" : "gridOfRuns",
+    note = translator(options.lang)(say, { n: grid.points.length });
   return withSliders(
     el,
     grid.inputs.map((input, k) => ({
@@ -140,7 +143,7 @@ function mountGrid(el, grid, options) {
       },
     })),
     () => filled(grid, index()),
-    { ...options, onKeep },
+    { ...options, onKeep, note },
   );
 }
 
@@ -161,7 +164,8 @@ function filled(grid, i) {
 }
 
 // inputs: [{name, min, max, step, value, text(v), place(input's value), moved(v)}]; current(): the
-// Trace at the sliders' place, or, as a text, why there is none.
+// Trace at the sliders' place, or, as a text, why there is none. options.note: a sentence beside the
+// sliders.
 // Long: a closure, whose functions share these elements and the state.
 export function withSliders(el, inputs, current, options) {
   const t = translator(options.lang),
@@ -222,6 +226,7 @@ export function withSliders(el, inputs, current, options) {
       "aria-label": t("inputs"),
     },
     rows,
+    options.note && h("p", { class: "mg-note" }, options.note),
   );
   const root = h("section", { class: "mg-slides", "aria-label": t("inputs") }, bar, place);
   el.replaceChildren(keepKeys(root));

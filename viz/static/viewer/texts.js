@@ -298,6 +298,10 @@ export const TEXTS = {
     pairMissingValue: "nothing",
 
     inputs: "Inputs",
+    gridOfArrays:
+      "The sliders choose among {n} recorded runs: the page differentiates functions of single numbers, and this one computes with arrays.",
+    gridOfRuns:
+      "The sliders choose among {n} recorded runs: no formula that the page differentiates gives the steps of all of them.",
     // pictures that nothing moves in, drawings of a graph, and the overview of one too large for a
     // picture: Python alone says these
     stillStart: "Nothing has been computed yet; {n} steps follow.",
@@ -603,6 +607,8 @@ export const TEXTS = {
     pairMissingValue: "无",
 
     inputs: "输入",
+    gridOfArrays: "滑块在 {n} 次记录的运行中选择：本页只对单个数的函数求导，而此函数用数组计算。",
+    gridOfRuns: "滑块在 {n} 次记录的运行中选择：没有一个本页能求导的公式可以给出所有这些步骤。",
     stillStart: "尚未计算任何值；接下来有 {n} 步。",
     stillStartOne: "尚未计算任何值；接下来有 1 步。",
     drawLeaf: "叶节点",
