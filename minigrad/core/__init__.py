@@ -11,16 +11,17 @@
 
 Within core, a file imports only files listed before it. Since an operation can be called before
 apply.py is read, apply.py sets `primitive.apply`; files fetch the operations that they use from the
-registry. Outside of core, `minigrad.backend` has arrays, dtypes and devices, `explain` the errors
-with their texts (class names: `errors`), `facets` what a declaration may say to vmap, programs and
-so on, `half_precision` the sums in float32, `recursion` a deeper stack for passes within passes.
+registry. Outside of core, `minigrad.backend` has arrays, dtypes and devices, `explain` the errors'
+texts (`errors`: their classes), `facets` what a declaration may say to vmap (which runs a function
+of one example on a batch) and others, `half_precision` the sums in float32, `recursion` a deeper
+stack for passes within passes.
 The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
 results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
 Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode define the public names):
 
-    mg.sin(x), a + b                 Primitive.__call__, hence apply.apply
-    y.backward(), autograd.grad      backward.differentiate, with leaves or given targets
+    mg.sin(x); a + b                 Primitive.call_unary; Primitive.__call__: both apply.apply
+    y.backward(), autograd.grad      backward.backward; with targets: backward.differentiate
     y.add_(1), y[0] = 1              views.assign(target, value, name)
     x.detach(); mg.no_grad()         tensor.alias; state.recording = False
     x.register_hook, .retain_grad    node.hooks, node.retained
@@ -29,7 +30,8 @@ Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode define 
 
 An example, for x = mg.ones(3, requires_grad=True):
 
-    h = x * 2           compute, then record: h.node is an OpNode, whose parents are (Leaf, None)
+    h = x * 2           apply: compute multiplies, wrap makes h, record its OpNode: parents are
+                        (Leaf, None), saved is (2,), since the rule for x, g * b, names b alone
     v = h[1:3]          the same; mark_view gives v the Version of h and a View with base h
     v.mul_(5)           v * 5 as any operation; assign writes it and increments Version.count;
                         h.node is now that of scatter_view(h, v * 5), v.node is derived from it
@@ -50,8 +52,10 @@ The concepts, in the order in which they appear:
 - Observer: sees the events (forward, tangent, backward, leaf, assign, region) of its thread.
 - State: of one thread: whether it records, its open levels, the pass that is running.
 - Level: one derivative of forward mode; nested derivatives have different levels.
-- Version: counts how often memory was overwritten; all tensors on the memory share it.
-- Node: a differentiable value's place in the graph; it refers to its inputs' nodes.
+- Version: counts how often memory was overwritten; all tensors on the memory share it. Nodes save
+  arrays without a copy, so a pass must notice that one was overwritten: it compares two counts.
+- Node: a differentiable value's place in the graph, linked to its inputs' nodes. It is no tensor:
+  so a value that no rule needs is freed, and a tensor that is overwritten gets another node.
 - Sequence number: nodes are numbered as they are made, which orders the backward pass.
 - Hook: a user's function that sees, and may replace, a cotangent.
 - OpNode: the node of an operation's result, with the saved values that its rules need.
@@ -65,6 +69,6 @@ The concepts, in the order in which they appear:
 - View: whose memory a tensor shares (the base's), and the view operations that lead there.
 - Assign: a write in place. It overwrites the target's memory and, when recording, its node.
 - Promotion: operands of one dtype, before anything is computed.
-- Pass: one backward pass over the graph, youngest node first.
+- Pass: one backward pass, youngest node first, from its roots, whose cotangents are the seeds.
 - Pass on tensors: rules run on tensors, so the derivative can be differentiated again.
 """

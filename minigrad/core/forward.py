@@ -31,8 +31,7 @@ _level_numbers = count(1)
 @contextmanager
 def forward_level() -> Iterator[int]:
     """Open a new, innermost level of forward mode, whose number is the largest of those open."""
-    level = next(_level_numbers)
-    outer = state.levels
+    level, outer = next(_level_numbers), state.levels
     state.levels = (*outer, level)
     try:
         yield level
@@ -49,9 +48,8 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
         action = partial(_tangent_at, level, prim, args, params, result)
         if observe.observers:
             shown = (*args, result, level)
-            made = observe.run_observed("tangent", prim, shown, params, action)
-        else:
-            made = action()
+            action = partial(observe.run_observed, "tangent", prim, shown, params, action)
+        made = action()
         for out, tangent in zip(outs, (made,) if prim.outputs == 1 else made, strict=True):
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}

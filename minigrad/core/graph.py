@@ -3,9 +3,8 @@
 Each recorded differentiable result has a `Node`. A node refers to its inputs' nodes, to the arrays
 that its rules need, and to tensors only weakly, so other values are freed as soon as the program
 drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
-the memory. (One exception, in forward mode: a node holds the tangents of what it saved, and their
-nodes may have it as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees it breaks that
-cycle.)
+the memory. (One exception: in forward mode y = exp(x) saves y with its tangent ẋ·y, whose node has
+that of y as a parent. A pass that frees the saved values breaks the cycle.)
 Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
 **nodes in the order of their sequence numbers, largest first, are in topological order**.
 
@@ -37,10 +36,9 @@ Parents = Sequence["Node | None"]
 class State(threading.local):
     """The switches of one thread.
 
-    recording: whether operations are recorded for reverse mode (`mg.no_grad()` sets it to False,
-    minigrad/grad_mode.py, which also has inference mode: no more than that here); levels: the
-    numbers of the open levels of forward mode, the outermost first; batches: the axes of the vmaps
-    that are running (for batching/); running_pass: the pass under way (a backward.Pass), or None.
+    recording: whether operations are recorded for reverse mode (`mg.no_grad()` and inference mode,
+    grad_mode.py, set it to False); levels: the open levels of forward mode, the outermost first;
+    batches: the axes of the vmaps that are running (for batching/); running_pass: a backward.Pass.
     """
 
     recording = True
@@ -150,9 +148,7 @@ class Pick(Node):
     @property
     def operation(self) -> Node:
         """The node of the operation."""
-        node = self.parents[0]
-        assert node is not None
-        return node
+        return self.parents[0]  # type: ignore[return-value]
 
     def name(self) -> str:
         return str(self.operation.name())

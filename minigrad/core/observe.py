@@ -8,8 +8,8 @@ for it, and there it sees every forward operation, tangent, backward pull, store
 place and named region of the user's program.
 
 While no thread has an observer, an action costs one test of an empty list; otherwise `run_observed`
-asks whether this thread has one. There are no events for symbolic tensors (tensor.py), nor inside
-`unobserved`: a pass shows the nodes of a view that was derived again, "forward" did not.
+asks whether this thread has one. There are no events for symbolic tensors (of static graphs), nor
+inside `unobserved`: a pass shows the nodes of a view that was derived again, "forward" did not.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Event:
     "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
     a leaf), "assign" (an in-place operation writes a computed value into a tensor) or "region" (a
     stretch of the user's program, named in params).
-    primitive: the declaration of an operation (or a user's Function); None for the last three.
+    primitive: the operation's declaration, or a user's `Function` (an operation with rules of the
+    user's own: autograd/function); None for the last three.
     args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's
     arguments, result and forward level; "backward" and "leaf": the cotangent; "assign": the target
     and the value.
@@ -100,7 +101,6 @@ class Observer(Protocol):
     """What an observer has. (minigrad/observers.py names three optional methods.)"""
 
     def begin(self, event: Event) -> None: ...
-
     def end(self, event: Event) -> None: ...
 
 
@@ -132,10 +132,8 @@ def run_observed(
 
 def _node_of(result: Any) -> Any:
     """The first node among an operation's results; None if nothing was recorded."""
-    for out in result if isinstance(result, tuple) else (result,):
-        if getattr(out, "node", None) is not None:
-            return out.node
-    return None
+    outs = result if isinstance(result, tuple) else (result,)
+    return next((out.node for out in outs if getattr(out, "node", None) is not None), None)
 
 
 @contextmanager

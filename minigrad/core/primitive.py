@@ -150,8 +150,17 @@ class Primitive(Facets):
     pull_rules, push_rules: one Rule per input, None where there is no derivative.
     plan: a function; for a tuple that says which inputs need a gradient it returns the Plan.
 
-    A declaration may set the following by keyword, and the attributes of the base class `Facets`
-    (facets.py): what vmap, static graphs, programs and so on ask about an operation.
+    A declaration may also set, by keyword, the attributes of the base class `Facets` (facets.py),
+    whose `declare` fills in what follows from the kind. Who asks for them, and what None means:
+
+    batch             vmap: run the examples one by one
+    shape, dtype      static graphs: try the operation; the operands' common dtype
+    kernel            compiled programs: call `forward`, which allocates its result
+    scalar, parts     generated loops: end before the operation, and begin again after it
+    cost              counts of operations: one for each element of the result
+    notation, terms   formulas: its symbol before the operands; pictures of one element: none
+
+    The engine itself reads:
 
     promote: "same" casts the inputs to a common dtype first, "float" to a common floating one,
     "branches" all but the first (as in where(condition, a, b)), None leaves them as they are.

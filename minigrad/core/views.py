@@ -160,7 +160,6 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     replaced. This operation is recorded, but computed only if there are tangents, since the values
     are written into the memory. The target's node is then derived from the base's."""
     view = target.view_of
-    assert view is not None
     base, scatter = view.base, primitive.registry["scatter_view"]
     params = {"steps": view.steps, "order": backend.axis_order(base.array)}
     made = wrap(base.array)
@@ -192,9 +191,7 @@ def check_target(
         elif view is not None and isinstance(view.base.node, Leaf):
             problem = explain.IN_PLACE["leaf's view"]
         elif view is not None and (requires_grad or node or view.base.node):
-            problem = explain.IN_PLACE.get(
-                view.restriction
-            )  # None if there is no reason against it
+            problem = explain.IN_PLACE.get(view.restriction)  # None: no reason against it
     if problem is not None:
         raise InPlaceError(f"{operation}: {problem}")
 
