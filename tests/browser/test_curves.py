@@ -87,7 +87,7 @@ def test_the_point_of_an_input_is_dragged_and_everything_follows(visit, tmp_path
 
 
 NOTES = {
-    "an array": (lambda x: (x * mg.ones(3)).sum(), "and this one computes with arrays"),
+    "an array": (lambda x: (x * mg.ones(3)).sum(), "this function computes with arrays"),
     "a branch": (lambda x: mg.sin(x) if x > 0 else x * x, "gives the steps of all of them"),
     "a formula": (lambda x: mg.sin(x), None),
 }

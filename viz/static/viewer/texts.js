@@ -299,9 +299,9 @@ export const TEXTS = {
 
     inputs: "Inputs",
     gridOfArrays:
-      "The sliders choose among {n} recorded runs: the page differentiates functions of single numbers, and this one computes with arrays.",
+      "The sliders choose among {n} recorded runs: this function computes with arrays.",
     gridOfRuns:
-      "The sliders choose among {n} recorded runs: no formula that the page differentiates gives the steps of all of them.",
+      "The sliders choose among {n} recorded runs: no formula gives the steps of all of them.",
     // pictures that nothing moves in, drawings of a graph, and the overview of one too large for a
     // picture: Python alone says these
     stillStart: "Nothing has been computed yet; {n} steps follow.",
