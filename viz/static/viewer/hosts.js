@@ -164,8 +164,8 @@ function filled(grid, i) {
 }
 
 // inputs: [{name, min, max, step, value, text(v), place(input's value), moved(v)}]; current(): the
-// Trace at the sliders' place, or, as a text, why there is none. options.note: a sentence beside the
-// sliders.
+// Trace at the sliders' place, or, as a text, why there is none. options.note: a sentence
+// below the sliders.
 // Long: a closure, whose functions share these elements and the state.
 export function withSliders(el, inputs, current, options) {
   const t = translator(options.lang),
