@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
@@ -63,7 +64,8 @@ def nonzero(x: TensorLike, *, as_tuple: bool = False) -> Any:
 @public(in_place=True)
 def clamp(x: TensorLike, min: Any = None, max: Any = None) -> Tensor:
     """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside and where x
-    is NaN. Bounds are numbers or tensors; a bound that is NaN gives NaN.
+    is NaN. Bounds are numbers or tensors; a bound that is NaN gives NaN. Raises OverflowError for a
+    bound that integers are limited to and that their dtype cannot hold (PyTorch wraps it around).
     """
     x = as_tensor(x)
     if min is None and max is None:
@@ -81,6 +83,14 @@ def clamp(x: TensorLike, min: Any = None, max: Any = None) -> Tensor:
         )
         for bound in (min, max):
             explain.check_integer("clamp", bound)
+        if x.dtype.kind in "iu":
+            limits = backend.numpy.iinfo(x.dtype)
+            # a bound beyond all numbers of the dtype is none; what is outside on the other side
+            # cannot be a result
+            if min is not None:
+                min = backend.in_range(builtins.max(min, limits.min), x.dtype, "clamp")
+            if max is not None:
+                max = backend.in_range(builtins.min(max, limits.max), x.dtype, "clamp")
     return ew.clamp(x, low=min, high=max)
 
 

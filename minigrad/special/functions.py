@@ -63,8 +63,12 @@ def igammac(a: TensorLike, x: TensorLike) -> Tensor:
 @public(in_place=True)
 @in_float32
 def logit(x: TensorLike, eps: float | None = None) -> Tensor:
-    """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
+    """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps].
+    NaN for other numbers, and its derivative too.
+    """
     x = real_numbers(x)
+    defined = x == x if eps is not None else fn.logical_and(x >= 0, x <= 1)
+    x = x * fn.where(defined, 1.0, math.nan)  # which makes the derivative NaN as well
     x = x if eps is None else fn.clamp(x, eps, 1 - eps)
     return fn.log(x) - fn.log1p(-x)
 

@@ -98,6 +98,21 @@ def test_the_factors_give_the_matrix(array) -> None:
     )
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_matrix_exp_loses_no_more_digits_than_pytorchs(torch, dtype: str) -> None:
+    """Of 60 matrices, beside the exact exponential in float64."""
+    rng, ours, theirs = np.random.default_rng(5), 0.0, 0.0
+    for size, scale in [(2, 0.1), (4, 1.0), (8, 3.0), (20, 1.0), (3, 30.0), (1, 5.0)] * 10:
+        a = scale * rng.standard_normal((size, size)) / np.sqrt(size)
+        a = (a if dtype == "float32" else a + 1j * rng.standard_normal(a.shape)).astype(dtype)
+        exact = torch.matrix_exp(torch.from_numpy(a.astype("complex128"))).numpy()
+        largest = abs(exact).max()
+        ours += abs(mg.matrix_exp(mg.tensor(a)).numpy() - exact).max() / largest
+        theirs += abs(torch.matrix_exp(torch.from_numpy(a)).numpy() - exact).max() / largest
+    assert ours < theirs, (ours, theirs)
+
+
 def test_lu_without_pivots_keeps_the_order_of_rows() -> None:
     matrix = np.array([[4.0, 3, 2], [8, 8, 5], [4, 7, 9]])
     P, L, U = mg.linalg.lu(mg.tensor(matrix), pivot=False)

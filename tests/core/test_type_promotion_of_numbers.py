@@ -135,13 +135,24 @@ def test_a_floating_tensor_takes_an_integer_of_any_size():
         mg.tensor(10**5000)
 
 
+def test_bounds_beyond_all_numbers_of_a_dtype_limit_nothing() -> None:
+    x = mg.tensor([0, 200, 255], dtype=mg.uint8)
+    for y in (x.clamp(-3, 300), x.clamp(min=-3), x.clamp(max=300), x.clip(-(2**63), 2**63 - 1)):
+        assert y.dtype == mg.uint8 and y.tolist() == [0, 200, 255]
+    assert x.clamp(-1, 201).tolist() == [0, 200, 201]
+    small = mg.tensor([-128, 127], dtype=mg.int8)
+    assert small.clamp(-200, 100).tolist() == [-128, 100]
+    assert small.clone().clamp_(-100, 200).tolist() == [-100, 127]
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
         (lambda x: x + 2**70, "add: .* 71 bits"),
         (lambda x: mg.maximum(x, 300), "maximum: 300 is out of the range of uint8, 0 to 255"),
         (lambda x: x.clamp(max=2**70), "clamp: .* 71 bits"),
-        (lambda x: x.clamp(min=300), "300"),
+        (lambda x: x.clamp(min=300), "clamp: 300 is out of the range of uint8, 0 to 255"),
+        (lambda x: x.clamp(max=-3), "clamp: -3 is out of the range of uint8, 0 to 255"),
         (lambda x: mg.func.vmap(lambda a: a * 2**70)(x), "mul: .* 71 bits"),
         (lambda x: mg.compile(lambda a: a - 2**70)(x), "sub: .* 71 bits"),
         (lambda x: x.add_(2**70), "add: .* 71 bits"),

@@ -26,6 +26,8 @@ ONE = {
     "abs": lambda lib, x: lib.abs(x),
     "round": lambda lib, x: lib.round(x, decimals=2),
     "lgamma": lambda lib, x: lib.lgamma(x),
+    "logit": lambda lib, x: lib.logit(x + 0.0),  # at -0.0 PyTorch's slope depends on the dtype
+    "logit of limited numbers": lambda lib, x: lib.logit(x, 0.125),
 }
 TWO = {
     "huber": lambda lib, x, y: lib.nn.functional.huber_loss(x, y, reduction="none", delta=2.0),
