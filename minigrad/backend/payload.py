@@ -554,7 +554,7 @@ def to_numpy(array: Array) -> Any:
     """A host copy (or the array itself on the CPU). This is the only way from a device to the
     host.
     """
-    if isinstance(array, np.ndarray | np.generic):
+    if isinstance(array, (np.ndarray, np.generic)):
         return array
     return array.get() if hasattr(array, "get") else np.asarray(array)
 

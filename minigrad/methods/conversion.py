@@ -75,13 +75,14 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 "this tensor requires grad, and a NumPy array cannot record operations. Use"
                 " x.detach().numpy()."
             )
-        if backend.device_of(self.array) != "cpu":
+        if type(self.array) is not backend.NumpyArray and backend.device_of(self.array) != "cpu":
             raise AutogradError(
                 f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it"
                 " to the host."
             )
     ensure_version(self)
-    return backend.to_numpy(self.array)
+    array = self.array
+    return array if type(array) is backend.NumpyArray else backend.to_numpy(array)
 
 
 @method
