@@ -33,6 +33,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.training.progress import runs_for_a_page
+
 from .edition import MARKER
 from .exercises import own_engine
 from .grading.calls import Caller, StudentProblem, describe
@@ -425,21 +427,26 @@ def watch(
     return viz.compare(against, trace, names=("minigrad", "yours"), **options)
 
 
+UNWRITTEN = "Not yet: this needs functions that you write in the notebook."
+
+
 def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
     """What `run()` gives; where the student's functions are not finished or stop, a sentence is
     printed and `instead` comes back. Figures that `run` had begun are closed: they would be shown
-    empty.
+    empty. On a page without a kernel the functions cannot be mended: there the sentence is short.
     """
     before = _open_figures()
     try:
         return run()
     except Missing as missing:
-        print(f"{missing} Do that, and come back.")
+        print(UNWRITTEN if runs_for_a_page() else f"{missing} Do that, and come back.")
     except Exception as error:
         said = describe(error, run)
         nothing = "one of your functions returned nothing (None). " * ("'NoneType'" in said)
         print(
-            f"Not yet: {nothing}{said}{'' if said.endswith('.') else '.'} Are your functions"
+            UNWRITTEN
+            if runs_for_a_page()
+            else f"Not yet: {nothing}{said}{'' if said.endswith('.') else '.'} Are your functions"
             " written, and their checks passed?"
         )
     for number in _open_figures():

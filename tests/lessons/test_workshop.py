@@ -343,6 +343,15 @@ def test_a_rule_that_is_a_stub_and_a_piece_that_is_missing_are_named(capsys):
     assert len(printed) == 2
 
 
+def test_on_a_page_without_a_kernel_what_is_missing_is_said_in_one_short_line(capsys, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_STATIC", "1")
+    engine = mine("gradients")
+    assert attempt(lambda: engine.gradients([], []), instead=7) == 7
+    assert attempt(cell("def run():\n    return 1 + None\n")["run"], instead=6) == 6
+    said = capsys.readouterr().out
+    assert said == 2 * "Not yet: this needs functions that you write in the notebook.\n"
+
+
 def test_a_figure_that_was_begun_before_a_failure_is_not_shown():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     kept = pyplot.figure()
