@@ -32,6 +32,21 @@ def test_the_training_learns_and_the_running_statistics_catch_up(scope):
     )
 
 
+def test_along_the_gradient_a_change_of_the_pixels_harms_more_than_at_random(scope):
+    x, t = scope["images"][1500:], scope["labels"][1500:]
+    scope["net"].eval()
+
+    def misread(change):
+        with mg.no_grad():
+            return (scope["net"](change).argmax(1) != t).float().mean().item()
+
+    changed = scope["fooling"](x, t, 0.15)
+    assert (changed - x).abs().max().item() == pytest.approx(0.15, rel=1e-5)
+    assert 0 <= changed.min().item() <= changed.max().item() <= 1
+    assert misread(x) < 0.15
+    assert misread(changed) > 0.5 > 2 * misread(scope["noisy"](x, t, 0.15))
+
+
 def test_the_other_way_to_write_the_rule_is_right_too():
     assert check("adjoint_centred", lambda g: (np.eye(len(g)) - 1 / len(g)) @ g).passed
 
