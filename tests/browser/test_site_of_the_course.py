@@ -161,6 +161,13 @@ def test_each_page_of_a_web_server_fits_a_phone_and_its_first_and_last_picture_s
         ".map(p => p.textContent)"
     )
     assert cut == [], "nothing of a cell or of its output is cut"
+    pushed = page.evaluate(
+        "[...document.querySelectorAll('.course-columns pre')].flatMap(pre => pre.innerText"
+        ".split('\\n').filter(line => /\\w \\w/.test(line) && !/\\S {2,}\\S/.test(line))"
+        ".filter(line => line.length > 60 && ![...pre.children].some("
+        "e => e.textContent === line && e.getBoundingClientRect().width <= pre.clientWidth)))"
+    )
+    assert pushed == [], "a sentence among printed columns is broken"
     visit.assert_clean()
 
 
