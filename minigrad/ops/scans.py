@@ -69,6 +69,7 @@ cumsum = linear(
     "cumsum",
     lambda xp, x, *, axis: _scanned(xp.cumsum, x, axis),
     lambda g, *, axis: flip(cumsum(flip(g, axes=(axis,)), axis=axis), axes=(axis,)),
+    pull_notation="reverse_cumsum(g)",
     accumulates=True,
     batch=shift_axes,
     shape="first",
@@ -245,6 +246,8 @@ logsumexp = general(
             t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims
         )
     ],
+    pull_notation="g * e ** (x - y)",
+    push_notation="sum(t * e ** (x - y))",
     promote="float",
     real_only=True,
     accumulates=True,

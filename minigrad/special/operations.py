@@ -32,6 +32,7 @@ erfc = real_function(
     "erfc",
     lambda xp, x: erfc_function(xp)(x),
     lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-x * x)),
+    pull_notation="-g * 2 / sqrt(π) * e ** (-(x ** 2))",
 )
 """1 - erf(x), accurate where that is tiny."""
 
@@ -182,6 +183,7 @@ zeta = real_function(
     lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q),
     None,
     lambda g, x, q: g * (-x * zeta(x + 1, q)),
+    pull_notation=(None, "-g * x * zeta(x + 1, q)"),
 )
 """Hurwitz's zeta function Σ 1 / (q + k)ˣ. Its derivative by x is not known here (`special.zeta`
 refuses it).
@@ -302,6 +304,7 @@ igamma = real_function(
     lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False),
     None,
     _gamma_density,
+    pull_notation=(None, "g * x ** (a - 1) * e ** (-x) / Γ(a)"),
 )
 """The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses
 it).
@@ -311,6 +314,7 @@ igammac = real_function(
     lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True),
     None,
     lambda g, a, x: -_gamma_density(g, a, x),
+    pull_notation=(None, "-g * x ** (a - 1) * e ** (-x) / Γ(a)"),
 )
 """The share of Γ(a) above x, likewise."""
 

@@ -34,7 +34,8 @@ _RANKS = [
     ["^"],
     ["&"],
     ["+", "-"],
-    "* / // % @".split(),
+    "// % @".split(),  # below the product of elements: a · (b @ c) is not (a · b) @ c
+    "* /".split(),
     ["neg", "~"],
 ]
 RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
@@ -102,7 +103,7 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
         return declared(text, dict(zip(prim.inputs, operands, strict=True)), params)
     if len(operands) == 2 and not any(map(str.isalpha, prim.symbol)):
         left, right = (within(operand, ATOM) for operand in operands)
-        return [*left, op(prim.symbol), *right], RANK["*"]
+        return [*left, op(prim.symbol), *right], RANK["@"]
     inner: Tokens = []
     for i, (tokens, _) in enumerate(operands):
         inner += [*([op(",")] if i else []), *tokens]

@@ -1,5 +1,6 @@
 """Derivative rules as formulas: what the pictures say of a step is what the rule computes."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -49,8 +50,10 @@ HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
         ("sub", 1, [X, X], {}, "−v"),
         ("mul", 0, [X, X], {}, "v · x2"),
         ("mul", 0, [X, 3.0], {}, "v · 3"),
-        ("div", 1, [X, X], {}, "−v · x1 / x2 / x2"),
+        ("div", 1, [X, X], {}, "−v · x1 / x2^2"),
         ("sqrt", 0, [X], {}, "v / (2 · v4)"),
+        ("remainder", 1, [X, X], {}, "−v · (x1 // x2)"),
+        ("erf", 0, [X], {}, "v · 2 / √(π) · e^(−x1^2)"),
         ("pow", 0, [X], {"n": 2}, "v · 2 · x1"),
         ("pow", 0, [X], {"n": 3}, "v · 3 · x1^2"),
         ("pow_tensor", 0, [X, X], {}, "v · x2 · x1^(x2 − 1)"),
@@ -136,7 +139,9 @@ def test_declared_rules_compute_what_the_rules_compute(case: Case) -> None:
     for pull in (True, False):
         for index, text in enumerate((prim.pull_notation if pull else prim.push_notation) or ()):
             rule = prim.pull_rule(index) if pull else prim.push_rule(index)
-            assert rule is not None and text is not None
+            if text is None:
+                continue
+            assert rule is not None
             incoming = rng.normal(size=y.shape if pull else inputs[index].shape)
             wanted = rule.function(
                 mg.tensor(incoming),
@@ -223,7 +228,8 @@ def _words(inputs: list[Any], y: Any, params: dict[str, Any]) -> dict[str, Any]:
     }
     return along | params | {
         "sqrt": np.sqrt, "ln": np.log, "sgn": np.sign, "e": np.e, "π": np.pi,
-        "erfinv": registry["erfinv"], "T": _Transpose(), "zeros": _Zeros(y.shape),
+        "erfinv": registry["erfinv"], "zeta": registry["zeta"], "Γ": np.vectorize(math.gamma),
+        "T": _Transpose(), "zeros": _Zeros(y.shape),
         "recurrence": recurrence, "reverse_recurrence": reverse_recurrence,
         "previous": previous, "product_of_others": product_of_others, "ties": ties,
         "cumsum": partial(np.cumsum, axis=axis),

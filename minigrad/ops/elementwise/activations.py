@@ -51,7 +51,12 @@ logaddexp = function(
     real_only=True,
     cost=(0, 2, 3),
 )
-erf = real_function("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)))
+erf = real_function(
+    "erf",
+    error_function,
+    lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)),
+    pull_notation="g * 2 / sqrt(π) * e ** (-(x ** 2))",
+)
 
 
 def long_rows(size: int) -> tuple[int, int] | None:

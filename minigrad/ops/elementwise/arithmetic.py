@@ -73,6 +73,7 @@ div = function(
     "div",
     lambda g, b: g / b,
     lambda g, a, b: -g * (a / b) / b,
+    pull_notation=("g / b", "-g * a / b ** 2"),
     called="true_divide",
     scalar="a / b",
     domain=_DIVISION,
@@ -83,6 +84,7 @@ reciprocal = elementwise(
     "reciprocal",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, x),
     lambda g, y: -g * y * y,
+    pull_notation="-g * y ** 2",
     promote="float",
     scalar="1 / x",
     domain=_DIVISION,
@@ -100,11 +102,21 @@ exp = function(
     notation="e ** x",
     domain="the result is too large; float64 ends at about 1.8e308",
 )
-exp2 = function("exp2", lambda g, y: g * (math.log(2) * y))
+exp2 = function("exp2", lambda g, y: g * (math.log(2) * y), pull_notation="g * ln(2) * y")
 expm1 = function("expm1", lambda g, x: g * exp(x))
 log = function("log", lambda g, x: g / x, symbol="ln", domain=_LOGARITHM)
-log2 = function("log2", lambda g, x: g / (math.log(2) * x), domain=_LOGARITHM)
-log10 = function("log10", lambda g, x: g / (math.log(10) * x), domain=_LOGARITHM)
+log2 = function(
+    "log2",
+    lambda g, x: g / (math.log(2) * x),
+    pull_notation="g / (x * ln(2))",
+    domain=_LOGARITHM,
+)
+log10 = function(
+    "log10",
+    lambda g, x: g / (math.log(10) * x),
+    pull_notation="g / (x * ln(10))",
+    domain=_LOGARITHM,
+)
 
 
 def _log1p(xp: Any, x: Any) -> Any:
