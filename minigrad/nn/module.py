@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import backend
 from ..core.graph import OpNode
 from ..core.observe import observers
-from ..core.tensor import Leaf, Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import did_you_mean
-from ..hook_handle import HookHandle
 from ..observers import calls
 from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states
-from .hooks import CallHooks, ForwardHook
-from .state import IncompatibleKeys, StateError, StateHooks
+from .conversion import convert
+from .hook_registration import HookRegistration
+from .state import IncompatibleKeys, StateError
 
 __all__ = ["Layer", "Module", "StateError"]
 
 M = TypeVar("M", bound="Module")
 
 
-class Module:
+class Module(HookRegistration):
     """Base class of layers and models: define `__init__` (parameters as attributes) and
     `forward`. Unlike PyTorch's, it takes parameters and modules as attributes before, or without,
     `super().__init__()`, and registers them.
@@ -42,8 +42,6 @@ class Module:
     training: bool = True
     _kinds: dict[str, str]  # "parameter", "buffer" or "module", by name
     _transient: frozenset[str] = frozenset()  # buffers that are not part of the state
-    _call_hooks: CallHooks | None = None
-    _state_hooks: StateHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A module that can take attributes, whether or not its `__init__` calls
@@ -427,30 +425,7 @@ class Module:
         """Convert or move all parameters and buffers, in place (floating ones only change
         dtype); returns the module. non_blocking changes nothing: copies are in order.
         """
-        for a in args:
-            if isinstance(a, bool):
-                continue  # non_blocking by position
-            if isinstance(a, Tensor):
-                dtype, device = a.dtype, a.device
-            elif isinstance(a, backend.Device) or (
-                isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))
-            ):
-                device = a
-            else:
-                dtype = a
-        wanted = backend.as_dtype(dtype)
-        if wanted is not None and not backend.is_differentiable(wanted):
-            raise TypeError(
-                f"{type(self).__name__}.to: parameters are floating or complex numbers, which"
-                f" {wanted} is not."
-            )
-        for tensor in [*self.parameters(), *self.buffers()]:
-            gradient = tensor.stored_grad
-            tensor.array = _converted(tensor.array, wanted, device)
-            if isinstance(tensor.node, Leaf):
-                tensor.node.array, tensor.node.dtype = tensor.array, tensor.array.dtype
-            if gradient is not None:
-                tensor.stored_grad = wrap(_converted(gradient.array, wanted, device))
+        convert(self, args, dtype, device)
         return self
 
     def float(self: M) -> M:
@@ -492,79 +467,6 @@ class Module:
         function(self)
         return self
 
-    # ---------------------------------------------------------------------------------------- hooks
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> HookHandle:
-        """Call `hook(module, args, result)` after each forward; a returned value (not None)
-        replaces the result.
-
-        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs,
-        result)`. always_call: even if the call fails (then the result is None, or what it was when
-        a hook failed); should the hook fail too, it is passed over with a warning.
-        """
-        what = "register_forward_hook"
-        return hooks_around.added(
-            self._hooks().after, what, hook, ForwardHook(hook, with_kwargs, always_call), prepend
-        )
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> HookHandle:
-        """Call `hook(module, args)` before each forward; a returned value replaces the arguments (a
-        tuple: all; else the only one).
-
-        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs)`,
-        which returns None or (args, kwargs).
-        """
-        return hooks_around.added(
-            self._hooks().before,
-            "register_forward_pre_hook",
-            hook,
-            ForwardHook(hook, with_kwargs),
-            prepend,
-        )
-
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        """Call `hook(module, grad_input, grad_output)` when a reverse pass has come through the
-        module.
-
-        grad_input: a tuple with the gradient with respect to each positional argument, as far as
-        this call is concerned; grad_output: with respect to each result (there is one, unless the
-        module returns a tuple). None stands for what is no tensor, needs no gradient or got none;
-        tensors inside lists and dicts are not seen. A returned tuple replaces grad_input. The
-        arguments and results pass through views, which cannot be modified in place. Where no
-        argument needs a gradient, the hook sees grad_output alone, with a warning. A pass that does
-        not want the inputs' gradients does not call it. Nothing is called for calls without
-        recording (`no_grad`).
-        """
-        return hooks_around.added(
-            self._hooks().after_backward, "register_full_backward_hook", hook, hook, prepend
-        )
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        """Call `hook(module, grad_output)` when a reverse pass comes to the module; a returned
-        tuple replaces grad_output.
-        """
-        return hooks_around.added(
-            self._hooks().before_backward, "register_full_backward_pre_hook", hook, hook, prepend
-        )
-
-    def _hooks(self) -> CallHooks:
-        if self._call_hooks is None:
-            self._call_hooks = CallHooks()
-        return self._call_hooks
-
     # ---------------------------------------------------------------------------------------- state
 
     def state_dict(
@@ -602,45 +504,6 @@ class Module:
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` returned."""
         raise RuntimeError(f"{type(self).__name__} does not define set_extra_state().")
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads this module."""
-        return states.added(self, "before_saving", hook)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` when this module and all inside
-        are in the state, which it may change.
-
-        Other modules are in it too: those before this one. It must return None.
-        """
-        return states.added(self, "after_saving", hook)
-
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """As `register_state_dict_post_hook`, but what the hook of the outermost module returns
-        replaces the state.
-        """
-        return states.added(self, "after_saving", hook, True)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)` before loading.
-
-        state_dict: a dict of its own with all that is there for this module and those inside, which
-        it may change.
-        """
-        return states.added(self, "before_loading", hook, True)
-
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
-    ) -> HookHandle:
-        """As `register_load_state_dict_pre_hook`, but without the module as its first argument."""
-        return states.added(self, "before_loading", hook, with_module)
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change both lists of
-        names in place, and must return None.
-        """
-        return states.added(self, "after_loading", hook)
 
     def save(self, path: Any) -> None:
         """Write the state to a file: NumPy's .npz, plain arrays by name, no pickle."""
@@ -684,15 +547,6 @@ class Module:
 
 
 Layer = Module
-
-
-def _converted(array: backend.Array, dtype: Any, device: Any) -> backend.Array:
-    """The array in a dtype, if it is of numbers that have derivatives, and on a device."""
-    if dtype is not None and backend.is_differentiable(array.dtype):
-        array = backend.materialise(
-            array.astype(dtype)
-        )  # also of one number: it may be shared already
-    return array if device is None else backend.to_device(array, str(device))
 
 
 _WANTED = {

@@ -16,6 +16,7 @@ from ..hook_handle import HookHandle
 from ..roles import role_of, set_role
 
 if TYPE_CHECKING:
+    from .hook_registration import HookRegistration
     from .module import Module
 
 
@@ -58,7 +59,7 @@ class StateHooks:
         self.after_loading: dict[int, Any] = {}
 
 
-def added(module: Module, kind: str, hook: Any, special: bool = False) -> HookHandle:
+def added(module: HookRegistration, kind: str, hook: Any, special: bool = False) -> HookHandle:
     """The handle of a new hook. Raises TypeError where it cannot be called."""
     if not callable(hook):
         raise TypeError(

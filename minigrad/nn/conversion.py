@@ -1,0 +1,48 @@
+"""Conversion of a module's parameters, buffers and their gradients to a dtype or a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import backend
+from ..core.tensor import Leaf, Tensor, wrap
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+def convert(module: Module, args: tuple[Any, ...], dtype: Any, device: Any) -> None:
+    """Convert in place. args: the positional arguments of `Module.to`: dtypes, devices, a tensor
+    that has both, or non_blocking. Raises TypeError for a dtype that has no derivatives.
+    """
+    for a in args:
+        if isinstance(a, bool):
+            continue  # non_blocking by position
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, backend.Device) or (
+            isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))
+        ):
+            device = a
+        else:
+            dtype = a
+    wanted = backend.as_dtype(dtype)
+    if wanted is not None and not backend.is_differentiable(wanted):
+        raise TypeError(
+            f"{type(module).__name__}.to: parameters are floating or complex numbers, which"
+            f" {wanted} is not."
+        )
+    for tensor in [*module.parameters(), *module.buffers()]:
+        gradient = tensor.stored_grad
+        tensor.array = _converted(tensor.array, wanted, device)
+        if isinstance(tensor.node, Leaf):
+            tensor.node.array, tensor.node.dtype = tensor.array, tensor.array.dtype
+        if gradient is not None:
+            tensor.stored_grad = wrap(_converted(gradient.array, wanted, device))
+
+
+def _converted(array: backend.Array, dtype: Any, device: Any) -> backend.Array:
+    """The array in a dtype, if it is of numbers that have derivatives, and on a device."""
+    if dtype is not None and backend.is_differentiable(array.dtype):
+        array = backend.materialise(array.astype(dtype))  # one number, too: it may be shared
+    return array if device is None else backend.to_device(array, str(device))
