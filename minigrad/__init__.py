@@ -76,9 +76,8 @@ if not (_folder / "viz").is_dir():
     __path__.append(str(_folder.parent))  # noqa: F405
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
-sys.modules[f"{__name__}.tensor"] = sys.modules[
-    f"{__name__}.core.tensor"
-]  # SINGA's `from minigrad.tensor import Tensor`
+# SINGA's `from minigrad.tensor import Tensor`
+sys.modules[f"{__name__}.tensor"] = sys.modules[f"{__name__}.core.tensor"]
 __all__ = [
     "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "bool_", "complex64",
     "complex128", "cuda", "device", "e", "enable_grad", "errors", "fft", "finfo", "float16",

@@ -167,9 +167,8 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     unasked = looks_for_module or name.startswith("_")
     hint = "" if unasked else did_you_mean(name, known, module)
     imported = opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
-    if (
-        imported and f"{module}.{name}" not in sys.modules
-    ):  # Python finds such a module itself after an AttributeError
+    # Python finds such a module itself after an AttributeError
+    if imported and f"{module}.{name}" not in sys.modules:
         return ImportError(f"cannot import name {name!r} from {module!r}.{hint}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}.{hint}", name=name)
 

@@ -210,9 +210,8 @@ def logsumexp(
         return _in(fn.logsumexp(x, dims, keepdim), dtype, x)
     counts = _mask(x, mask, "logsumexp")
     none = fn.logical_not(fn.any(counts, dims, True))
-    y = fn.logsumexp(
-        fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True
-    )  # where none counts, of numbers with derivatives
+    # where none counts, of numbers with derivatives
+    y = fn.logsumexp(fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True)
     y = fn.where(none, _lowest(x), y)
     return _in(y if keepdim else fn.squeeze(y, dims), dtype, x)
 

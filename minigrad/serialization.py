@@ -242,9 +242,8 @@ def _encode_array(array: Any, where: str, arrays: dict[str, Any]) -> Any:
         raise CheckpointError(
             f"{where} is an array of dtype {array.dtype}, which cannot be saved as plain numbers."
         )
-    readable = re.sub(
-        r"[^\w./ -]", "_", where
-    )  # the names of members of a zip file, which cannot be all that keys can
+    # the names of members of a zip file, which cannot be all that keys can
+    readable = re.sub(r"[^\w./ -]", "_", where)
     name, number = readable, 2
     while name in arrays or name == META or name.endswith(".npy"):
         name, number = f"{readable} ({number})", number + 1

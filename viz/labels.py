@@ -22,12 +22,10 @@ from minigrad.viz.texts import Words
 
 Points = Sequence[Sequence[float]]
 
-LARGE, SMALL = NUMBER[
-    "sizes"
-]  # width of a letter, of both sides together, height; the second for little room
-STUB = NUMBER[
-    "stub"
-]  # what an end of the edge keeps free beside a number on it, with the arrow's point
+# width of a letter, of both sides together, height; the second for little room
+LARGE, SMALL = NUMBER["sizes"]
+# what an end of the edge keeps free beside a number on it, with the arrow's point
+STUB = NUMBER["stub"]
 CLEAR = NUMBER["clear"]  # between a number and anything else
 TIP_BEFORE, TIP_ACROSS = (
     NUMBER["tip"]["before"],

@@ -70,9 +70,8 @@ class _Standing:
         self._points = list(edges)
         self._along: dict[int, list[Point]] = {}
         for i, points in enumerate(self._points):
-            for (a, b), (c, d) in pairwise(
-                points
-            ):  # between two of its points an edge keeps to their box
+            # between two of its points an edge keeps to their box
+            for (a, b), (c, d) in pairwise(points):
                 box = Rectangle(min(a, c), min(b, d), max(a, c), max(b, d)).grown(1)
                 for cell in _cells(box):
                     self._edges.setdefault(cell, []).append((box, i))

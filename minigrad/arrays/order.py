@@ -196,9 +196,8 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
             fn.amax(fn.where(equal, x, -math.inf)),
             fn.amin(fn.where(equal, x, math.inf)),
         )
-        return fn.where(
-            value == -math.inf, least, greatest
-        )  # each is right but where it equals what stands for the others
+        # each is right but where it equals what stands for the others
+        return fn.where(value == -math.inf, least, greatest)
     axis = fn.axis_of(x.ndim, dim, function)
     if x.ndim == 0:
         return ValuesIndices(fn.clone(x), fn.zeros_like(x, dtype=backend.int64))

@@ -73,9 +73,8 @@ def run_backward(
     )
     if inputs is not None:
         for x, node in zip(wanted, targets or [], strict=True):
-            if (
-                node.parents and node in captured
-            ):  # not a leaf: the engine stores gradients of leaves only
+            # not a leaf: the engine stores gradients of leaves only
+            if node.parents and node in captured:
                 own = (
                     clone(captured[node])
                     if create_graph

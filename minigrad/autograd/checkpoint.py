@@ -143,9 +143,8 @@ class _Reads:
             self.found |= sources
             sources = frozenset()
         for result in event.result if isinstance(event.result, tuple) else (event.result,):
-            if (
-                isinstance(result, Tensor) and (key := self._key(result)) not in self.outside
-            ):  # a view of outside memory is outside
+            # a view of outside memory is outside
+            if isinstance(result, Tensor) and (key := self._key(result)) not in self.outside:
                 self.made[key] = self.made.get(key, frozenset()) | sources
 
     def _key(self, tensor: Tensor) -> int:

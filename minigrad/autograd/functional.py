@@ -125,9 +125,8 @@ def hessian(
         require_differentiable(x, f"hessian: input {i}")
 
     def gradient(*outer: Tensor) -> Tensors:
-        tracked = all(
-            x.node is not None for x in outer
-        )  # the inputs of an outer Jacobian by forward mode are not
+        # the inputs of an outer Jacobian by forward mode are not
+        tracked = all(x.node is not None for x in outer)
         own = outer if tracked else _prepared(outer, True, "hessian")
         single_out, outs = _outputs(func, own, "hessian", strict)
         out = _one_number(single_out, outs, "hessian")

@@ -22,9 +22,8 @@ def shares_memory(array: Array, source: Array) -> bool:
         return False
     if base is source or base is source.base:
         return True
-    inner = getattr(
-        base, "base", None
-    )  # `as_strided` of NumPy puts an object between a view and its base
+    # `as_strided` of NumPy puts an object between a view and its base
+    inner = getattr(base, "base", None)
     return inner is not None and (
         inner is source or inner is source.base or inner is getattr(source, "array", None)
     )

@@ -52,9 +52,8 @@ def _finite(value: Any) -> bool:
             if key in value
             for part in _parts(value[key])
         )
-    return not isinstance(
-        value, str
-    )  # "nan", "inf" and "-inf" are the only texts among a Trace's values
+    # "nan", "inf" and "-inf" are the only texts among a Trace's values
+    return not isinstance(value, str)
 
 
 def _parts(value: Any) -> list[Any]:
@@ -72,9 +71,8 @@ def _not_finite(
     operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == node["id"]]
     culprit = node
     kind = {"v": "value", "d": "tangent", "g": "adjoint"}.get(column, column)
-    if (
-        column == "g" and step["edges"]
-    ):  # an adjoint is made by the operation that the edge leads to
+    # an adjoint is made by the operation that the edge leads to
+    if column == "g" and step["edges"]:
         edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])
         culprit = next(node for node in trace["nodes"] if node["id"] == edge["dst"])
         operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == culprit["id"]]
@@ -84,9 +82,8 @@ def _not_finite(
         for source in dict.fromkeys(operands)
         if (source, "v") in state
     )
-    operation = culprit.get("op", "the input").removesuffix(
-        "_tensor"
-    )  # of the two operations that are called pow
+    # of the two operations that are called pow
+    operation = culprit.get("op", "the input").removesuffix("_tensor")
     message = (
         f"{operation} gives {_show(value)}"
         if column == "v"

@@ -111,9 +111,8 @@ class Signals:
         """
         if not self.received:
             self.received, self._waiting = number, True
-            _thread.start_new_thread(
-                self._watch, ()
-            )  # not threading.Thread: the signal may have interrupted the start of one
+            # not threading.Thread: the signal may have interrupted the start of one
+            _thread.start_new_thread(self._watch, ())
         return self._waiting
 
     @contextlib.contextmanager

@@ -29,9 +29,8 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--verbose", action="store_true", help="print what Sphinx does")
     options = parser.parse_args(argv)
-    site = importlib.import_module(
-        "minigrad.lessons.site"
-    )  # by name: the engine's package does not depend on the course
+    # by name: the engine's package does not depend on the course
+    site = importlib.import_module("minigrad.lessons.site")
     try:
         told = None if options.verbose else progress_line("pages")
         first = site.build(

@@ -97,9 +97,8 @@ class _File:
         """What a value is to the commands: "functions" (the file's own, no imported ones),
         "modules", "tensors", "programs" or "".
         """
-        program = sys.modules.get(
-            "minigrad.program"
-        )  # where that is not loaded, nothing of it exists
+        # where that is not loaded, nothing of it exists
+        program = sys.modules.get("minigrad.program")
         if isinstance(value, Module):
             return "modules"
         if isinstance(value, Tensor):
@@ -197,9 +196,8 @@ def _module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # the name ends in .py
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(
-        0, str(path.resolve().parent)
-    )  # it may import what lies beside it, as when it is run itself
+    # it may import what lies beside it, as when it is run itself
+    sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever the user's file raises is theirs to correct
@@ -208,9 +206,8 @@ def _module(path: Path) -> Any:
             for f in traceback.extract_tb(error.__traceback__)
             if Path(f.filename).resolve() == path.resolve()
         ]
-        line = (
-            f", line {lines[-1]}" if lines else ""
-        )  # a SyntaxError, whose text says it, has no frame in the file
+        # a SyntaxError, whose text says it, has no frame in the file
+        line = f", line {lines[-1]}" if lines else ""
         raise UsageError(f"{path} cannot be run: {type(error).__name__}: {error}{line}") from error
     finally:
         sys.path.pop(0)

@@ -69,9 +69,8 @@ def _write(options: argparse.Namespace) -> int:
         return save(trace, options.output, **more)
     text = _render(trace, format, more)
     if options.output in (None, "-"):
-        if isinstance(
-            sys.stdout, io.TextIOWrapper
-        ):  # a terminal without our letters shows ?, a document is always UTF-8
+        # a terminal without our letters shows ?, a document is always UTF-8
+        if isinstance(sys.stdout, io.TextIOWrapper):
             errors, encoding = ("replace", None) if format == "text" else (None, "utf-8")
             sys.stdout.reconfigure(errors=errors, encoding=encoding)
         sys.stdout.write(text)

@@ -37,9 +37,8 @@ def bindings(words: list[str], formula: Formula, what: str) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        name = unicodedata.normalize(
-            "NFKC", name.strip()
-        )  # as Python does with the names in the formula
+        # as Python does with the names in the formula
+        name = unicodedata.normalize("NFKC", name.strip())
         if not equals:
             raise UsageError(
                 f"{word.strip()!r} is not of the form NAME=VALUE; put the formula in quotes, and"

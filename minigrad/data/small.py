@@ -65,9 +65,8 @@ def digits() -> TensorDataset:
             " mg.data.mnist(folder), or mg.data.disc() and two_moons()."
         ) from problem
     images, labels = load_digits(return_X_y=True)
-    scaled = (
-        (images / 16).astype(backend.float32).reshape(-1, 1, 8, 8)
-    )  # 16 is the largest grey value; sixteenths are exact
+    # 16 is the largest grey value; sixteenths are exact
+    scaled = (images / 16).astype(backend.float32).reshape(-1, 1, 8, 8)
     return TensorDataset(wrap(scaled), wrap(labels.astype(backend.int64)))
 
 

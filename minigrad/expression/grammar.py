@@ -40,9 +40,8 @@ _OF_TWO = "atan2 logaddexp maximum minimum"
 FUNCTIONS: dict[str, FormulaFunction] = {
     **{name: FormulaFunction(name, 1) for name in _OF_ONE.split()},
     **{name: FormulaFunction(name, 2) for name in _OF_TWO.split()},
-    "ln": FormulaFunction(
-        "log", 1
-    ),  # as mathematicians write it; log is the natural logarithm, too
+    # as mathematicians write it; log is the natural logarithm, too
+    "ln": FormulaFunction("log", 1),
     "where": FormulaFunction("where", 3, chooses=True),
 }
 """What a formula may call, by the name that it uses."""

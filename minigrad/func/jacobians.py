@@ -96,9 +96,8 @@ def jacfwd(
         blocks = rebuild_outputs([rebuild(block) for block in column_blocks(columns, inputs)])
         if not has_aux:
             return blocks
-        rest = iter(
-            tensors
-        )  # extras do not depend on the tangents: those of the first column are those of all
+        # extras do not depend on the tangents: those of the first column are those of all
+        rest = iter(tensors)
         return blocks, rebuild_aux([next(rest)[0] if isinstance(e, Tensor) else e for e in extras])
 
     return jacobian

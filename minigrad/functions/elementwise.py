@@ -249,9 +249,8 @@ def pow(base: Any, exponent: Any) -> Tensor:
     if not isinstance(base, Tensor) and not isinstance(exponent, Tensor):
         return pow(as_tensor(base), exponent)
     if type(base) in (int, float) and exponent.dtype.kind == "c":
-        base = builtins.complex(
-            base
-        )  # its logarithm, which the rule needs, is complex where the base is negative
+        # its logarithm, which the rule needs, is complex where the base is negative
+        base = builtins.complex(base)
     return ew.pow_(base, exponent)
 
 

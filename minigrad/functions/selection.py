@@ -36,9 +36,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
             f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in"
             " where(x > 0, a, b)."
         )
-    if not isinstance(a, Tensor) and not isinstance(
-        b, Tensor
-    ):  # two numbers: one of them becomes a tensor beside the condition
+    # two numbers: one of them becomes a tensor beside the condition
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         a = (
             as_tensor(a)
             if isinstance(condition.array, backend.NumpyArray)

@@ -259,9 +259,8 @@ class _Rank:
 
 
 def _of_rank(shape: ShapeFact, dtype: DTypeFact) -> Any:
-    return _Rank(
-        len(shape), dtype
-    )  # an unknown shape is a set with a member: taken to have dimensions
+    # an unknown shape is a set with a member: taken to have dimensions
+    return _Rank(len(shape), dtype)
 
 
 def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

@@ -67,9 +67,8 @@ def waiting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _can_wait(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    if (
-        name in ("max", "min", "median", "nanmedian", "mode") and len(args) + len(kwargs) > 1
-    ):  # values and indices along an axis
+    # values and indices along an axis
+    if name in ("max", "min", "median", "nanmedian", "mode") and len(args) + len(kwargs) > 1:
         return any(isinstance(a, Tensor) for a in args[1:])
     return (name not in _SEVERAL and name not in _ANSWERS) or (
         name in ("median", "nanmedian") and len(args) + len(kwargs) == 1

@@ -34,9 +34,8 @@ def recorded(primitive: Primitive, operands: Sequence[Any], params: dict[str, An
     if any(holds_node(p) for p in params.values()):  # an index that is computed by the graph
         nodes = nodes_in((tuple(operands), params))
         function = WithParams(primitive, tuple(operands), params)
-        masked = any(
-            n.known_dtype == backend.bool_ for n in nodes_in(params)
-        )  # how much a mask selects, only its elements tell
+        # how much a mask selects, only its elements tell
+        masked = any(n.known_dtype == backend.bool_ for n in nodes_in(params))
         node = deferred(function, primitive.name, *nodes, recordable=not masked)
         if not masked:
             node.shape_fact, node.dtype_fact = facts_of_call(function, nodes) or (
@@ -206,9 +205,8 @@ class MatMulOp(Op):
         )
         facts = matmul_facts(x, y)
         node = new_node(self, [a, b], {"trans_A": trans_A, "trans_B": trans_B}, *facts)
-        node.__dict__.update(
-            matmul_attr_trans_A=trans_A, matmul_attr_trans_B=trans_B
-        )  # as the document calls them
+        # as the document calls them
+        node.__dict__.update(matmul_attr_trans_A=trans_A, matmul_attr_trans_B=trans_B)
         return node
 
     def run(self, node: Node, tensors: list[Any]) -> Any:

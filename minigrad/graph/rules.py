@@ -133,9 +133,8 @@ def pulled(
     except (UnknownFact, TypeError) as error:
         if not (isinstance(error, UnknownFact) or is_about_dtype(error)):
             raise
-        if (
-            primitive is sum_to or primitive is broadcast_to
-        ):  # each is the other's transpose, whatever the shapes
+        # each is the other's transpose, whatever the shapes
+        if primitive is sum_to or primitive is broadcast_to:
             return (broadcast_like_op if primitive is sum_to else sum_to_like_op)(g, operand)
         return _deferred_rule(call, g, args, result, operand.shape_fact, operand.dtype_fact)
     if not primitive.elementwise:

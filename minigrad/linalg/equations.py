@@ -239,9 +239,8 @@ def matrix_power(A: TensorLike, n: int) -> Tensor:
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
-        never = fn.zeros(
-            (), dtype=backend.bool_, device=A.device
-        )  # A with the gradient 0, as a constant's
+        # A with the gradient 0, as a constant's
+        never = fn.zeros((), dtype=backend.bool_, device=A.device)
         return fn.where(never, A, identity(A))
     out: Tensor | None = None
     while True:

@@ -294,9 +294,8 @@ def _divided(x: Any, gaps: Any) -> Any:
 
 def _eigh_pull(g: Any, y: Any) -> Any:
     (gw, gv), (w, v) = g, y
-    turn = (
-        adjoint(v) @ gv
-    )  # v moves by turns only, so the skew part counts, and the gradient is Hermitian as x is
+    # v moves by turns only, so the skew part counts, and the gradient is Hermitian as x is
+    turn = adjoint(v) @ gv
     return (
         v
         @ (diagonal_matrix(gw) + _divided(_off_diagonal(turn - adjoint(turn)), 2 * _gaps(w)))
@@ -389,9 +388,8 @@ def _eig_pull(g: Any, y: Any) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     inner = vh @ gv
-    inner = inner - (vh @ v) * _row(
-        _real_part(main_diagonal(inner))
-    )  # the columns stay of length 1
+    # the columns stay of length 1
+    inner = inner - (vh @ v) * _row(_real_part(main_diagonal(inner)))
     return solve(vh, (diagonal_matrix(gw) + _divided(_off_diagonal(inner), conj(_gaps(w)))) @ vh)
 
 
@@ -435,9 +433,8 @@ def _eliminate(xp: Any, a: Any, pivots: Any | None) -> Any:
     for k in range(min(a.shape[-2:])):
         if pivots is not None:
             below = a[..., k:, k]
-            size = (
-                xp.abs(below.real) + xp.abs(below.imag) if a.dtype.kind == "c" else xp.abs(below)
-            )  # what LAPACK compares
+            # what LAPACK compares
+            size = xp.abs(below.real) + xp.abs(below.imag) if a.dtype.kind == "c" else xp.abs(below)
             largest = k + xp.argmax(size, axis=-1)
             pivots[..., k] = largest + 1
             place = xp.broadcast_to(xp.asarray(largest)[..., None, None], (*a.shape[:-2], 1, n))

@@ -155,9 +155,8 @@ def __copy__(self: Tensor) -> Tensor:
 
 @method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if (
-        type(self.array) is backend.NumpyArray
-    ):  # tensors that share memory share that of their copies
+    # tensors that share memory share that of their copies
+    if type(self.array) is backend.NumpyArray:
         storage, place = storage_of(self.array)
         out = _leaf_copy(self, copy.deepcopy(storage, memo).tensor(place))
     else:

@@ -75,9 +75,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         )
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
-    while (
-        value.ndim and value.shape[0] == 1
-    ):  # more dimensions than the region has: leading ones say nothing
+    # more dimensions than the region has: leading ones say nothing
+    while value.ndim and value.shape[0] == 1:
         value = functions.reshape(value, value.shape[1:])
     try:
         replaced = ix.index_put(self, value, index=plain, accumulate=False)

@@ -131,9 +131,8 @@ class GradOperation:
     def _positions(self, inputs: tuple[Any, ...]) -> list[int]:
         """Which inputs to differentiate by."""
         tensors = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
-        if (
-            self.get_by_list and not self.get_all
-        ):  # those with a history of their own, which is not to be counted as the function's
+        # those with a history of their own, which is not to be counted as the function's
+        if self.get_by_list and not self.get_all:
             return [i for i in tensors if current_node(inputs[i]) is not None]
         if self.get_all:
             wanted = tensors

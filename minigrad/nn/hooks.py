@@ -236,9 +236,8 @@ class _Boundary:
                 )
 
     def _inputs_reached(self, grads: tuple[Any, ...], _: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if (
-            self.grad_outputs is None
-        ):  # the gradient came another way, as it does in a second derivative
+        # the gradient came another way, as it does in a second derivative
+        if self.grad_outputs is None:
             return None
         assert self.inputs is not None
         shown = _spread(grads, self.inputs, self.count)

@@ -24,9 +24,8 @@ def shift_axes(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: An
         params["axes"] = tuple(axis + k for axis in params["axes"])
     if "shape" in params:
         params["shape"] = (*arrays[0].shape[:k], *params["shape"])
-    if "axis" in params and all(
-        a.ndim == k for a in arrays
-    ):  # axis 0 of one number, as softmax takes it: an axis of length 1
+    # axis 0 of one number, as softmax takes it: an axis of length 1
+    if "axis" in params and all(a.ndim == k for a in arrays):
         return prim.forward(xp, *(a[..., None] for a in arrays), **{**params, "axis": k})[..., 0]
     if "axis" in params:
         params["axis"] += k

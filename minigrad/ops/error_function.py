@@ -49,9 +49,8 @@ def error_function(xp: Any, x: Any) -> Any:
     *rows, last = _table(x.dtype.name)
     reach = REACH[x.dtype.name]
     d = x.clip(-reach, reach)
-    nearest = numpy.rint(
-        numpy.fmax(d, -reach) * PARTS
-    )  # of NaN some point of the table; d stays NaN
+    # of NaN some point of the table; d stays NaN
+    nearest = numpy.rint(numpy.fmax(d, -reach) * PARTS)
     d -= nearest / PARTS
     point = (nearest + reach * PARTS).astype("int64")
     y = last.take(point)

@@ -60,9 +60,8 @@ def numbers_first(index: Any) -> tuple[Any, Any]:
 
 def _slice(xp: Any, x: Any, *, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
-    return x[
-        parts if Ellipsis in parts else (*parts, Ellipsis)
-    ]  # with the Ellipsis even one element is a view, not a copy
+    # with the Ellipsis even one element is a view, not a copy
+    return x[parts if Ellipsis in parts else (*parts, Ellipsis)]
 
 
 def _slice_backward(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:

@@ -21,9 +21,8 @@ from .terms import matrix_terms
 
 def swapped(x: Any) -> Any:
     """The last two axes exchanged."""
-    if (
-        type(x) is NumpyArray
-    ):  # in a derivative rule: no operation is needed to look at an array in another order
+    # in a derivative rule: no operation is needed to look at an array in another order
+    if type(x) is NumpyArray:
         return x.swapaxes(-1, -2)
     axes = tuple(range(x.ndim))
     return permute(x, axes=(*axes[:-2], axes[-1], axes[-2]))
@@ -79,9 +78,8 @@ def _matmul(xp: Any, a: Any, b: Any) -> Any:
         b = b.copy()
     if type(a) is NumpyArray and 1 <= a.ndim <= 2 and 1 <= b.ndim <= 2:
         return ignore_float_errors.run(a.dot, b)  # it takes half of matmul's time to start
-    if (
-        a.ndim > 2 == b.ndim
-    ):  # one matrix for a whole batch: one large product is faster than many small ones
+    # one matrix for a whole batch: one large product is faster than many small ones
+    if a.ndim > 2 == b.ndim:
         rows = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
         return _matmul(xp, rows, b).reshape((*a.shape[:-1], b.shape[-1]))
     return ignore_float_errors.run(xp.matmul, a, b)

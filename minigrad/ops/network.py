@@ -485,6 +485,5 @@ binary_cross_entropy = real_function(
 
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
     bounded = xp.maximum(ignore_float_errors.run(logarithm, x), -100)
-    return (
-        float(bounded) if type(x) is float else bounded
-    )  # a Python number stays one, and follows the dtype of what it meets
+    # a Python number stays one, and follows the dtype of what it meets
+    return float(bounded) if type(x) is float else bounded

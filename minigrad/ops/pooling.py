@@ -56,9 +56,8 @@ class _PaddedLines:
             1, self.count, -(-max(self.before + n, (self.count - 1) * stride + reach) // stride)
         )
         self.row = self.windows * stride
-        self.beyond = max(
-            0, reach - stride
-        )  # lines that the last window of a tile may touch after its row
+        # lines that the last window of a tile may touch after its row
+        self.beyond = max(0, reach - stride)
         most = self.outer if xp is not numpy else TILE // max(1, self.row * self.inner)
         self.images = max(1, min(self.outer, most))
 
@@ -178,9 +177,8 @@ def _first_hits(flat: _PaddedLines, lines: Any, best: Any) -> Iterator[Any]:
     Where there may be NaN elsewhere, a mask says what is padding.
     """
     windows, free = len(best), flat.xp.ones(best.shape, "bool")
-    asks = (
-        flat.xp is numpy and best.dtype in SINGLE_OR_DOUBLE
-    )  # a device is not asked for a number: the program would wait for it
+    # a device is not asked for a number: the program would wait for it
+    asks = flat.xp is numpy and best.dtype in SINGLE_OR_DOUBLE
     inside = (
         ()
         if asks and not math.isnan(best.max(initial=0))

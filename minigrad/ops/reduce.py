@@ -62,9 +62,8 @@ def reduced_shape(
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
     """A reduced cotangent copied back along the reduced axes."""
-    if (
-        type(g) in NUMPY_PAYLOADS
-    ):  # in a derivative rule: no operation is needed to look at an array in another shape
+    # in a derivative rule: no operation is needed to look at an array in another shape
+    if type(g) in NUMPY_PAYLOADS:
         if not g.ndim and math.prod(x_shape) <= FEW:
             copies = numpy.empty(x_shape, g.dtype)
             copies.fill(g)

@@ -80,9 +80,8 @@ cumsum = linear(
 
 def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
     wide = accumulator(b.dtype, b.shape[axis])
-    out = xp.zeros(
-        xp.broadcast(a, b).shape, wide
-    )  # of one shape, but for batch axes that only one of them has
+    # of one shape, but for batch axes that only one of them has
+    out = xp.zeros(xp.broadcast(a, b).shape, wide)
     out[...] = b
     before = (slice(None),) * axis
     for k in range(1, b.shape[axis]):

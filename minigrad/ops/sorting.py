@@ -23,9 +23,8 @@ def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
     x = _sortable(x)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable")
-    turned = xp.argsort(
-        xp.flip(x, axis), axis=axis, kind="stable"
-    )  # equals keep their order, NaN comes first
+    # equals keep their order, NaN comes first
+    turned = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
     return x.shape[axis] - 1 - xp.flip(turned, axis)
 
 

@@ -150,9 +150,8 @@ def _along(xp: Any, x: Any, axis: int) -> Any:
             return column_totals(xp, x.reshape((n, math.prod(shape[1:])))).reshape(shape[1:])
     count, rest = divmod(n, FOLD)
     before = (slice(None),) * axis
-    folded = x[(*before, slice(n - rest))].reshape(
-        (*shape[:axis], FOLD, count, *shape[axis + 1 :])
-    )  # a view in every layout
+    # a view in every layout
+    folded = x[(*before, slice(n - rest))].reshape((*shape[:axis], FOLD, count, *shape[axis + 1 :]))
     partial = xp.add.reduce(folded, axis=axis)
     out = _along(xp, partial.astype(accumulator(x.dtype, n), copy=False), axis)
     return out + xp.add.reduce(x[(*before, slice(n - rest, n))], axis=axis) if rest else out

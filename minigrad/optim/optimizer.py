@@ -109,9 +109,8 @@ class Optimizer:
         tensors = (
             [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         )
-        tensors = [
-            p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in tensors
-        ]  # named parameters
+        # named parameters
+        tensors = [p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in tensors]
         for i, p in enumerate(tensors):
             if not isinstance(p, Tensor):
                 raise TypeError(

@@ -127,9 +127,8 @@ def slice(
         if step == 0:
             raise ValueError("slice: a step must not be 0.")
         stop: int | None = int(end)
-        if (
-            step < 0 and end < -x.shape[a]
-        ):  # past the beginning, which Python cannot say with a number
+        # past the beginning, which Python cannot say with a number
+        if step < 0 and end < -x.shape[a]:
             stop = None
         index[a] = builtins.slice(int(start), stop, int(step))
     return x[tuple(index)]
@@ -165,9 +164,8 @@ def pad(x: Any, mode: str, pads: Ints, constant: float = 0.0) -> Tensor:
         kept = n - max(0, -low) - max(0, -high)
         if kept < 0 or (kept == 0 and max(low, high) > 0):
             raise ShapeError(f"pad: ({low}, {high}) does not fit the {n} elements of axis {axis}.")
-        x = span(
-            x, axis, max(0, -low), n - max(0, -high)
-        )  # cutting comes first: what is cut off is not mirrored
+        # cutting comes first: what is cut off is not mirrored
+        x = span(x, axis, max(0, -low), n - max(0, -high))
         if max(low, high) > 0:
             x = read(
                 x, axis, [_inside(i, kept, mode) for i in range(-max(0, low), kept + max(0, high))]

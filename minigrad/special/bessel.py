@@ -143,9 +143,8 @@ def _i(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
     y = xp.where(far, series / (xp.sqrt(z) * math.sqrt(2 * math.pi)), y)  # 2πz may overflow
     if not scaled:
         half = xp.exp(0.5 * xp.abs(wide))
-        y = xp.where(
-            xp.isinf(wide), math.inf, y * half * half
-        )  # in two steps: e^|x| overflows before the product does
+        # in two steps: e^|x| overflows before the product does
+        y = xp.where(xp.isinf(wide), math.inf, y * half * half)
     return (xp.where(wide < 0, -y, y) if n % 2 else y).astype(x.dtype)
 
 

@@ -83,9 +83,8 @@ def sinc(x: TensorLike) -> Tensor:
     near = fn.abs(z) < 0.5
     square = fn.where(near, z, 0.0) * z
     series: Any = 1.0
-    for k in range(
-        8, 0, -1
-    ):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
+    # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
+    for k in range(8, 0, -1):
         series = 1.0 - square / (2 * k * (2 * k + 1)) * series
     far = fn.where(near, 1.0, z)
     return fn.where(near, series, fn.sin(far) / far)
@@ -104,9 +103,8 @@ def entr(x: TensorLike) -> Tensor:
     """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
     x = real_numbers(x)
     usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
-    at_zero = fn.sqrt(
-        fn.where(x == 0, x + 0.0, 1.0)
-    )  # of -0 too; which has that value and that slope
+    # of -0 too; which has that value and that slope
+    at_zero = fn.sqrt(fn.where(x == 0, x + 0.0, 1.0))
     return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))
 
 

@@ -121,9 +121,8 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
     for _ in range(n):
         slope = [k * a for k, a in enumerate(polynomial)][1:]
         polynomial = [-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
-    c = 1 / xp.tan(
-        math.pi * (x - xp.rint(x))
-    )  # the nearest whole number: x - floor(x) would round away a tiny x below 0
+    # the nearest whole number: x - floor(x) would round away a tiny x below 0
+    c = 1 / xp.tan(math.pi * (x - xp.rint(x)))
     y = xp.full(c.shape, float(polynomial[-1]))
     for a in reversed(polynomial[:-1]):
         y = y * c + a

@@ -42,9 +42,8 @@ def state_at(trace: Trace, step: int) -> TableState:
     state = TableState(born={n["id"] for n in trace["nodes"]} - growing)
     for s in trace["steps"][:step]:
         state.born.update(s.get("add", []))
-        if (
-            "clear" in s
-        ):  # a further pass begins: what an earlier one wrote into this column is forgotten
+        # a further pass begins: what an earlier one wrote into this column is forgotten
+        if "clear" in s:
             state.cells = {
                 cell: value for cell, value in state.cells.items() if cell[1] not in s["clear"]
             }

@@ -66,9 +66,8 @@ def put(parts: Parts, state: State) -> None:
         if there != here:
             raise CheckpointError(f"{name} is a part of kind {there} there, and {here} here.")
         _check(name, part, saved[name], parts)
-    for name, part in sorted(
-        parts.items(), key=lambda item: isinstance(item[1], Optimizer)
-    ):  # optimisers last: schedules set their rates
+    # optimisers last: schedules set their rates
+    for name, part in sorted(parts.items(), key=lambda item: isinstance(item[1], Optimizer)):
         _put(part, saved[name], parts)
     restore_surroundings(state["surroundings"])
 

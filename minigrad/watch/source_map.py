@@ -227,18 +227,16 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError):
         return None
     candidates = [n for n in definitions.get(code.co_firstlineno, ()) if _fits(n, code)]
-    if (
-        len(candidates) > 1
-    ):  # several lambdas on one line: the one whose body holds the code's instructions
+    # several lambdas on one line: the one whose body holds the code's instructions
+    if len(candidates) > 1:
         ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
         candidates = [
             n
             for n in candidates
             if isinstance(n, ast.Lambda) and all(_contains(n.body, p) for p in ranges)
         ]
-        candidates.sort(
-            key=lambda n: (n.lineno, n.col_offset)
-        )  # of lambdas inside one another the innermost
+        # of lambdas inside one another the innermost
+        candidates.sort(key=lambda n: (n.lineno, n.col_offset))
     return (lines, candidates[-1]) if candidates else None
 
 

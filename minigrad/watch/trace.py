@@ -106,9 +106,8 @@ def record(
                 raise
             recorder.fail(error)
             return recorder
-        recorder.result = out = _result(
-            returned
-        )  # another kind of result is the caller's mistake, not a step of f
+        # another kind of result is the caller's mistake, not a step of f
+        recorder.result = out = _result(returned)
         recorder.output(out)
         if mode in ("reverse", "both"):
             _reverse(recorder, out, mode, cotangent)

@@ -108,9 +108,8 @@ class TraceRecorder(TraceWriter):
         self._calls: dict[Event, OperationCall] = {}
         self._assigned: tuple[FrameType, str, str, ref[Tensor]] | None = None
         self._reversing = False
-        self._outer_pass = (
-            state.running_pass
-        )  # of a pass during which the trace itself runs, in a hook
+        # of a pass during which the trace itself runs, in a hook
+        self._outer_pass = state.running_pass
         self._problem: AutogradError | None = None
         self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
 
@@ -370,9 +369,8 @@ class TraceRecorder(TraceWriter):
             if call is not None:
                 self._failed = call, id(event.error)
             return
-        if (
-            event.phase == "backward"
-        ):  # whether the pass lets the values go is seen when it has gone on
+        # whether the pass lets the values go is seen when it has gone on
+        if event.phase == "backward":
             names = [self.by_node.get(event.node), *self.results_of.get(event.node, {}).values()]
             self.saved.walked(names)
         if event.phase == "forward" and call is not None and not call.names:
@@ -407,9 +405,8 @@ class TraceRecorder(TraceWriter):
             else:
                 call.of = self.by_node.get(container.node)
                 call.stage = GENERATIONS[self._generation(operands, call.of)]
-        elif (
-            state.running_pass is not self._outer_pass
-        ):  # a reverse pass is under way, between two operations: contributions are added up
+        elif state.running_pass is not self._outer_pass:
+            # a reverse pass is under way, between two operations: contributions are added up
             call.stage = GENERATIONS[self._generation(operands, None)]
         return call
 

@@ -73,9 +73,8 @@ class _StaticGraphWriter:
         Long: the stages of one algorithm, each used once.
         """
         value = self.values[node]
-        known = (
-            value if not isinstance(value, tuple) else None
-        )  # an operation with several results; its picks hold them
+        # an operation with several results; its picks hold them
+        known = value if not isinstance(value, tuple) else None
         given = node in self.feeds or type(node.op) is ConstantOp
         name = self.ids[node] = self._fresh(node, given)
         kind = (

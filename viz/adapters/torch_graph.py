@@ -166,9 +166,8 @@ def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any
     """
     local: dict[Any, float] = {}
     for fn in functions:
-        if _shape_of(fn)[0] != [] or hasattr(
-            fn, "_forward_cls"
-        ):  # a user's Function may do more than compute
+        # a user's Function may do more than compute
+        if _shape_of(fn)[0] != [] or hasattr(fn, "_forward_cls"):
             continue
         try:
             sent = fn(torch.ones((), dtype=dtype))

@@ -239,9 +239,8 @@ class Writer:
         formula, say = sentences.pulled(
             [(node, upstream)], target, local, product, before, after, summed, rule
         )
-        if not (
-            np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)
-        ):  # told as it is, not as it should be
+        # told as it is, not as it should be
+        if not (np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)):
             made, say = sentences.pulled(
                 [(node, upstream)], target, local, product, None, after, summed
             )

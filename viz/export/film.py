@@ -73,9 +73,8 @@ def images(scene: Scene, numbers: Iterable[int], pixels: tuple[int, int]) -> Ite
             1,
         )
         image = image.convert("RGB")
-        yield (
-            image if image.size == pixels else image.resize(pixels)
-        )  # a pixel more or less, where the size is not a whole number
+        # a pixel more or less, where the size is not a whole number
+        yield (image if image.size == pixels else image.resize(pixels))
 
 
 def webp(

@@ -109,9 +109,8 @@ def _on_curve(control: Sequence[Sequence[float]]) -> list[list[float]]:
     points = [list(control[0])]
     for i in range(0, len(control) - 3, 3):
         a, b, c, d = control[i : i + 4]
-        points.append(
-            [(a[k] + 3 * b[k] + 3 * c[k] + d[k]) / 8 for k in (0, 1)]
-        )  # the cubic at t = 1/2
+        # the cubic at t = 1/2
+        points.append([(a[k] + 3 * b[k] + 3 * c[k] + d[k]) / 8 for k in (0, 1)])
         points.append(list(d))
     return points
 
@@ -142,9 +141,8 @@ def _join(
             for v, n in nodes.items()
             if v not in (src, dst)
         ):
-            for x, y in routes[name][
-                1:-1
-            ]:  # only an edge that passes beside other nodes needs Graphviz's way round them
+            # only an edge that passes beside other nodes needs Graphviz's way round them
+            for x, y in routes[name][1:-1]:
                 if points[-1][0] + 4 < x < last[0] - 4:
                     points.append([x, y])
         out[name] = {"points": [[round(x, 1), round(y, 1)] for x, y in [*points, last]]}

@@ -25,9 +25,8 @@ from typing import Any
 from minigrad.viz.constants import LINES
 
 RIM = LINES["rim"]  # around the whole picture
-ASIDE = LINES[
-    "aside"
-]  # from the cards at a line's ends to the first wire that runs down beside them
+# from the cards at a line's ends to the first wire that runs down beside them
+ASIDE = LINES["aside"]
 TRACK = LINES["track"]  # between two wires that run beside one another; a shape stands between them
 GUTTER = LINES["gutter"]  # between a line and the wires above or below it
 USUAL_GAP = LINES["usual_gap"]  # between two columns of the long picture
@@ -38,9 +37,8 @@ STRETCH = LINES["stretch"]  # how much wider a gap may get so that lines end ali
 BAND_GAP = LINES["band_gap"]  # what is left of height in which nothing stands
 # from a line's beginning to the label of the edge above it; between the labels of two such edges
 LABEL, APART = LINES["label"], LINES["apart"]
-MOST_WIRES = LINES[
-    "most_edges"
-]  # a place that more nodes send wires across is no place for a break
+# a place that more nodes send wires across is no place for a break
+MOST_WIRES = LINES["most_edges"]
 LEAST_COLUMNS = LINES["least_columns"]  # in a line, on average
 SQUARE_WIRES = LINES["square_edges"]  # and where lines of equal length would break, so many
 

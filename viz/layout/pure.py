@@ -29,9 +29,8 @@ from typing import Any
 from minigrad.viz.constants import LAYOUT
 
 Sizes = Mapping[str, tuple[float, float]]
-Edges = Sequence[
-    tuple[str, str, str]
-]  # (edge id, source, destination), in the order of the operands
+# (edge id, source, destination), in the order of the operands
+Edges = Sequence[tuple[str, str, str]]
 
 MARGIN = LAYOUT["margin"]  # around the whole picture
 NODE_GAP = LAYOUT["node_gap"]  # between two cards in a layer
@@ -241,9 +240,8 @@ def _positions(
             total = weight = 0.0
             for side in sides:
                 for u in side.get(v, ()):
-                    w = (
-                        1.0 if isinstance(v, str) or isinstance(u, str) else 8.0
-                    )  # keep passing edges straight
+                    # keep passing edges straight
+                    w = 1.0 if isinstance(v, str) or isinstance(u, str) else 8.0
                     total += w * y[u]
                     weight += w
             wanted.append(total / weight if weight else y[v])
@@ -346,9 +344,8 @@ def _routes(
         a, b = nodes[src], nodes[dst]
         port = shared[src, lanes[name][0]] if lanes[name] else name
         points = [[a["x"] + a["w"] / 2, a["y"] + start[src][port]]]
-        for lane in lanes[
-            name
-        ]:  # level across the whole layer, so that it passes its cards at a distance
+        # level across the whole layer, so that it passes its cards at a distance
+        for lane in lanes[name]:
             half = max(widths[lane[1]] / 2, 1.0)
             points += [[centres[lane[1]] - half, y[lane]], [centres[lane[1]] + half, y[lane]]]
         points.append([b["x"] - b["w"] / 2, b["y"] + stop[dst][name]])

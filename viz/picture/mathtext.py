@@ -148,9 +148,8 @@ def of_runs(runs: Sequence[TextRun]) -> str:
         text = run.text
         if text.strip() in SPACED:  # mathtext sets the room around operators itself
             sign = OPERATORS.get(text.strip()) or text.strip()
-            out += (
-                sign if text != text.strip() else f"{{{sign}}}"
-            )  # a minus before a single operand stands close to it
+            # a minus before a single operand stands close to it
+            out += sign if text != text.strip() else f"{{{sign}}}"
             continue
         letters = rf"\mathit{{{safe(text)}}}" if run.italic else upright(text)
         out += (
@@ -187,9 +186,8 @@ def _measured(mathtext: str) -> tuple[float, float, float] | None:
     from matplotlib.font_manager import FontProperties
     from matplotlib.mathtext import MathTextParser
 
-    properties = FontProperties(
-        size=100, math_fontfamily="stix"
-    )  # sizes are whole pixels; at 720 dpi, 1000 for an em
+    # sizes are whole pixels; at 720 dpi, 1000 for an em
+    properties = FontProperties(size=100, math_fontfamily="stix")
     try:
         found = MathTextParser("path").parse(f"${mathtext}$", dpi=720, prop=properties)
     except (ValueError, RuntimeError):

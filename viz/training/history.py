@@ -377,13 +377,11 @@ def histogram(array: Any, bins: int = BINS) -> dict[str, Any]:
     finite = flat[np.isfinite(flat)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     first, last = (low, high) if high > low else (low - 0.5, low + 0.5)
-    unit = (
-        1.0 if last - first < math.inf else 0.5
-    )  # the width of the largest range there is would overflow
+    # the width of the largest range there is would overflow
+    unit = 1.0 if last - first < math.inf else 0.5
     share = (finite * unit - first * unit) / (last * unit - first * unit)
-    counts = np.bincount(
-        np.minimum(share * bins, bins - 1).astype(np.intp), minlength=bins
-    )  # np.histogram takes several times as long
+    # np.histogram takes several times as long
+    counts = np.bincount(np.minimum(share * bins, bins - 1).astype(np.intp), minlength=bins)
     found = {"low": float(f"{low:.5g}"), "high": float(f"{high:.5g}"), "counts": counts.tolist()}
     return found | ({"other": int(flat.size - finite.size)} if finite.size < flat.size else {})
 
@@ -479,9 +477,8 @@ def _chain(model: Module, example: Any) -> dict[str, Any] | None:
     for module, out in calls:
         if not isinstance(out, Tensor) or out.ndim != 2:
             return None
-        weight = (
-            module.weight if type(module).__name__ == "Linear" else None
-        )  # an attribute that is not there takes long to be missed
+        # an attribute that is not there takes long to be missed
+        weight = module.weight if type(module).__name__ == "Linear" else None
         if isinstance(weight, Tensor) and weight.ndim == 2:
             found = weight.detach().numpy()
             found = found if found.shape == (out.shape[1], values[-1].shape[1]) else found.T

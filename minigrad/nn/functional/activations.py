@@ -210,9 +210,8 @@ def hardswish(input: Any, inplace: bool = False) -> Tensor:
 
 @in_float32
 def _hardswish(x: Tensor) -> Tensor:
-    inner = clamp(
-        x, -3.0, 3.0
-    )  # at infinity the branch that is not taken would be infinite, and its derivative NaN
+    # at infinity the branch that is not taken would be infinite, and its derivative NaN
+    inner = clamp(x, -3.0, 3.0)
     y = select(x, inner * (inner + 3) / 6, x, test="lt", level=3.0)
     return select(x, 0.0, y, test="le", level=-3.0)
 

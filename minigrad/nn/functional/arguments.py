@@ -62,9 +62,8 @@ def check_integers(index: Tensor, function: str, what: str) -> None:
 
 def check_range(index: Tensor, count: int, function: str, what: str) -> None:
     """Raise IndexError unless all indices lie from 0 to count − 1."""
-    if (
-        not isinstance(index.array, backend.NumpyArray) or index.numel() == 0
-    ):  # a batched value has no one answer; a device must not wait
+    # a batched value has no one answer; a device must not wait
+    if not isinstance(index.array, backend.NumpyArray) or index.numel() == 0:
         return
     low, high = int(index.array.min()), int(index.array.max())
     if low < 0 or high >= count:

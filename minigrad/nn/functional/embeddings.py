@@ -164,9 +164,8 @@ def _checked_offsets(offsets: Tensor, n: int, include_last_offset: bool) -> Tens
             "embedding_bag: offsets must have the shape (bags,), or (bags + 1,) with the last one,"
             f" got {offsets.shape}."
         )
-    if isinstance(
-        offsets.array, backend.NumpyArray
-    ):  # a batched value has no one answer; a device must not wait
+    # a batched value has no one answer; a device must not wait
+    if isinstance(offsets.array, backend.NumpyArray):
         numbers = offsets.array.tolist()
         if (
             numbers != sorted(numbers)

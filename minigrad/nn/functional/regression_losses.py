@@ -73,9 +73,8 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         return l1_loss(x, t, reduction)
     d = x - t
     size = abs(d)
-    near = select(
-        size, 0.0, d, test="ge", level=beta
-    )  # the square of an infinite d would make the gradient NaN
+    # the square of an infinite d would make the gradient NaN
+    near = select(size, 0.0, d, test="ge", level=beta)
     loss = select(size, size - 0.5 * beta, 0.5 * near * near / beta, test="ge", level=beta)
     return reduced(loss, reduction, "smooth_l1_loss")
 
@@ -94,9 +93,8 @@ def huber_loss(
         raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
     d = x - t
     size = abs(d)
-    near = select(
-        size, 0.0, d, test="gt", level=delta
-    )  # the square of an infinite d would make the gradient NaN
+    # the square of an infinite d would make the gradient NaN
+    near = select(size, 0.0, d, test="gt", level=delta)
     loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="gt", level=delta)
     return reduced(
         loss if weight is None else loss * _weights(weight, loss, "huber_loss"),

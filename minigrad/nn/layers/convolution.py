@@ -64,9 +64,8 @@ class _Conv(Module):
             each(dilation, self.axes, name, "dilation", 1),
         )
         if isinstance(padding, str) and not self.transposed:
-            zeros_around(
-                padding, self.kernel_size, self.stride, self.dilation, name
-            )  # a wrong word is found here, not at the first call
+            # a wrong word is found here, not at the first call
+            zeros_around(padding, self.kernel_size, self.stride, self.dilation, name)
             self.padding: Any = padding
         else:
             self.padding = each(padding, self.axes, name, "padding")

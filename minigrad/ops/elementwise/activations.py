@@ -18,9 +18,8 @@ from .selection import where
 def _sigmoid(xp: Any, x: Any) -> Any:
     if x.dtype.itemsize == 2:  # half precision would round three times
         return _sigmoid(xp, x.astype("float32")).astype(x.dtype)
-    y = ignore_float_errors.run(
-        xp.exp, -x
-    )  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
+    # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
+    y = ignore_float_errors.run(xp.exp, -x)
     y += 1
     return 1 / y
 
@@ -36,9 +35,8 @@ sigmoid = elementwise(
 
 
 def _softplus(xp: Any, x: Any) -> Any:
-    return xp.maximum(x, 0) + xp.log1p(
-        xp.exp(-abs(x))
-    )  # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
+    # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-abs(x)))
 
 
 softplus = real_function(

@@ -166,9 +166,8 @@ def _view_as_real(xp: Any, x: Any) -> Any:
 
 
 def _view_as_complex(xp: Any, x: Any) -> Any:
-    x = (
-        x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)
-    )  # a cotangent may lie in memory in any way
+    # a cotangent may lie in memory in any way
+    x = x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)
     return x.view("complex128" if x.dtype.itemsize == 8 else "complex64")[..., 0]
 
 

@@ -23,9 +23,8 @@ def _power(xp: Any, x: Any, *, n: float) -> Any:
     if n == 2:
         return ignore_float_errors.run(xp.multiply, x, x)
     if n == 3:
-        return ignore_float_errors.run(
-            xp.multiply, ignore_float_errors.run(xp.multiply, x, x), x
-        )  # a hundred times faster than the general power on float32
+        # a hundred times faster than the general power on float32
+        return ignore_float_errors.run(xp.multiply, ignore_float_errors.run(xp.multiply, x, x), x)
     if n == 0.5:  # so NumPy computes it of arrays, but not of single numbers
         return in_dtype_of(x, ignore_float_errors.run(xp.sqrt, x))
     if n == -0.5:  # so PyTorch computes it; at -inf and -0 the general power gives 0 and inf
@@ -77,9 +76,8 @@ def _pull_exponent(g: Any, a: Any, b: Any, y: Any) -> Any:
 
 def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
     like = a if hasattr(a, "dtype") else b
-    if like.dtype.kind == "i" and xp.any(
-        xp.asarray(b) < 0
-    ):  # of integers only 1 and -1 have an inverse; the others give 0, as in PyTorch
+    # of integers only 1 and -1 have an inverse; the others give 0, as in PyTorch
+    if like.dtype.kind == "i" and xp.any(xp.asarray(b) < 0):
         base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
         inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
         return in_dtype_of(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))

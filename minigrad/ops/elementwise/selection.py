@@ -27,9 +27,8 @@ def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
                 break
             integer = f"int{8 * kept.dtype.itemsize}"
             mask = condition.view("int8")
-            bits = (mask - 1 if zero is a else -mask).astype(
-                integer
-            )  # -1, which is all ones, where `kept` stays
+            # -1, which is all ones, where `kept` stays
+            bits = (mask - 1 if zero is a else -mask).astype(integer)
             bits &= kept.view(integer)
             return bits.view(kept.dtype)
     return xp.where(condition, a, b)
@@ -55,9 +54,8 @@ def where_kernel(k: KernelCall) -> list[str] | None:
         return None
     integer = f".view('int{8 * dtype.itemsize}')"
     bits, kept = k.view(k.out, integer), k.view(k.operands[3 - zero], integer)
-    factors = k.scratch(
-        k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}")
-    )  # NumPy multiplies numbers of two widths at half the speed
+    # NumPy multiplies numbers of two widths at half the speed
+    factors = k.scratch(k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}"))
     stays, lines = k.operands[0], []
     if zero != 2:
         stays = k.scratch(k.made.shape, k.xp.dtype("bool"))
