@@ -64,8 +64,11 @@ def _parts(x: Any, count: int) -> list[Any]:
 
 
 def _by_step(x: Any) -> Any:
-    """What holds all steps, with these as its first axis."""
-    return x if x.ndim == 3 else x.transpose((x.ndim - 3, *range(x.ndim - 3), -2, -1))
+    """The steps of what holds all of them. An array on a device is indexed, not iterated over; of
+    NumPy's arrays that takes longer.
+    """
+    steps = x if x.ndim == 3 else x.transpose((x.ndim - 3, *range(x.ndim - 3), -2, -1))
+    return steps if type(x) is NumpyArray else map(steps.__getitem__, range(len(steps)))
 
 
 def _gates_by(states: Any, gates: int) -> tuple[int, ...]:
