@@ -308,6 +308,54 @@ def test_the_point_on_the_plot_is_dragged_and_the_trace_follows(opened, visit):
     visit.assert_clean()
 
 
+def test_a_point_is_dragged_only_to_where_the_function_has_a_value(opened, visit):
+    tab = opened("#f=log(x)*x&x=1.5")
+    point = tab.locator(".mgx-point")
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] - 1000, box["y"])
+    tab.mouse.up()
+    tab.wait_for_function("() => !location.hash.includes('x=1.5')")
+    assert tab.inner_text(".mgx-problem") == ""
+    assert 0 < float(tab.input_value("[aria-label='value of x']")) < 0.1, "the edge of the domain"
+    point.press("ArrowLeft")
+    assert tab.inner_text(".mgx-problem") == ""
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "pieces"),
+    [
+        ("1/x", 0.7, 2),
+        ("1/x", 0.001, 2),
+        ("tan(x)", 0.5, 2),
+        ("floor(x)", 0.5, 5),
+        ("where(x > 0.5, 1, 2)*x", 0.7, 2),
+        ("tanh(200*x)", 0.7, 1),
+        ("sin(40*x)", 0.7, 1),
+        ("abs(x)", 0.7, 1),
+        ("x**2", 1e-3, 1),
+    ],
+)
+def test_a_curve_is_broken_where_the_function_jumps_and_nowhere_else(opened, f, x, pieces):
+    tab = opened(f"#f={quote(f)}&x={x}")
+    assert tab.locator(".mgx-curve").get_attribute("d").count("M") == pieces
+
+
+def test_on_a_phone_no_word_of_the_comparison_is_broken(opened):
+    tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
+    tab.set_viewport_size({"width": 390, "height": 844})
+    for word in tab.locator(".mgx-ways tbody th").all():
+        lines = word.evaluate(
+            "e => { const r = document.createRange(); r.selectNodeContents(e);"
+            " return r.getClientRects().length; }"
+        )
+        assert lines == 1, word.inner_text()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
     tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
     rows = [r.inner_text().split("\t") for r in tab.locator(".mgx-ways tbody tr").all()]

@@ -10,7 +10,9 @@ const PLOT_WIDE = 640,
   PLOT_RIM = 34,
   PLOT_POINTS = 240,
   PLOT_FEWEST = 40,
-  PLOT_WORK = 60000; // nodes that a plot may compute in all
+  PLOT_WORK = 60000, // nodes that a plot may compute in all
+  PLOT_HALVINGS = 24,
+  PLOT_JUMP = 0.02; // the smallest jump that is looked for, in heights of the plot
 
 // A window around a value, in which it can be dragged.
 function windowAround(x) {
@@ -32,19 +34,42 @@ function slopeAt(compiled, values, name) {
   }
 }
 
-function sampled(compiled, values, name, [from, to], nodes) {
-  const found = [],
-    points = Math.max(PLOT_FEWEST, Math.min(PLOT_POINTS, Math.round(PLOT_WORK / nodes)));
-  for (let k = 0; k <= points; k++) {
-    const x = from + ((to - from) * k) / points;
-    try {
-      found.push([x, evaluateAt(compiled, { ...values, [name]: x })]);
-    } catch {
-      found.push([x, NaN]);
-    }
+// A function of one input; NaN where there is no value.
+const along = (compiled, values, name) => (x) => {
+  try {
+    return evaluateAt(compiled, { ...values, [name]: x });
+  } catch {
+    return NaN;
   }
-  return found;
+};
+
+function sampled(f, [from, to], nodes) {
+  const points = Math.max(PLOT_FEWEST, Math.min(PLOT_POINTS, Math.round(PLOT_WORK / nodes)));
+  return Array.from({ length: points + 1 }, (_, k) => {
+    const x = from + ((to - from) * k) / points;
+    return [x, f(x)];
+  });
 }
+
+// Whether f jumps between two points, as at a pole: of a continuous function the difference shrinks
+// where the interval is halved again and again, always towards the larger difference.
+function jumps(f, [from, low], [to, high], least) {
+  for (let k = 0; k < PLOT_HALVINGS; k++) {
+    if (!(Math.abs(high - low) > least)) return false;
+    const middle = (from + to) / 2,
+      value = f(middle);
+    if (!Number.isFinite(value)) return true;
+    if (Math.abs(value - low) > Math.abs(high - value)) [to, high] = [middle, value];
+    else [from, low] = [middle, value];
+  }
+  return true;
+}
+
+// The points with a hole wherever f jumps between two of them.
+const withHoles = (f, points, least) =>
+  points.flatMap((one, k) =>
+    k > 0 && jumps(f, points[k - 1], one, least) ? [[one[0], NaN], one] : [one],
+  );
 
 // host: what the page offers. Returns a panel.
 // Long: a closure, whose functions share these elements and the state.
@@ -79,6 +104,7 @@ export function plotPanel(host) {
   let found = null,
     ends = null,
     drawnFor = "",
+    points = [],
     asked = 0;
 
   function draw() {
@@ -88,15 +114,17 @@ export function plotPanel(host) {
       of = `${compiled.source} ${name}`;
     if (drawnFor !== of || !ends || x <= ends[0] || x >= ends[1]) ends = windowAround(x);
     drawnFor = of;
-    const points = sampled(compiled, values, name, ends, found.trace.nodes.length),
+    const f = along(compiled, values, name),
       here = slopeAt(compiled, values, name);
+    points = sampled(f, ends, found.trace.nodes.length);
     point.style.display = tangent.style.display = here ? "" : "none";
     const heights = heightsOf(points, here?.value ?? 0);
     const toX = (one) =>
         PLOT_RIM + ((one - ends[0]) / (ends[1] - ends[0])) * (PLOT_WIDE - 2 * PLOT_RIM),
       toY = (y) => (1 - (y - heights[0]) / (heights[1] - heights[0])) * (PLOT_TALL - PLOT_RIM);
     drawAxes(toX, toY, heights);
-    curve.setAttribute("d", pathOf(points, toX, toY, heights));
+    const whole = withHoles(f, points, PLOT_JUMP * (heights[1] - heights[0]));
+    curve.setAttribute("d", pathOf(whole, toX, toY, heights));
     said.textContent = "";
     if (!here) return;
     const { value, slope } = here,
@@ -126,14 +154,20 @@ export function plotPanel(host) {
     );
     axes.replaceChildren(...parts);
   }
+  // Where f has no value, the point goes to the nearest place where it has one.
   function move(x) {
     const [from, to] = ends,
       rim = (to - from) / 100;
-    const inside = Math.min(to - rim, Math.max(from + rim, x));
+    const f = along(found.compiled, found.values, choice.value),
+      inside = Number(Math.min(to - rim, Math.max(from + rim, x)).toPrecision(3)),
+      defined = points.filter(([, y]) => Number.isFinite(y)).map(([at]) => at),
+      nearest = defined.reduce(
+        (best, at) => (Math.abs(at - inside) < Math.abs(best - inside) ? at : best),
+        found.values[choice.value],
+      );
+    const place = Number.isFinite(f(inside)) ? inside : Number(nearest.toPrecision(3));
     cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(() =>
-      host.typeValue(choice.value, String(Number(inside.toPrecision(3)))),
-    );
+    asked = requestAnimationFrame(() => host.typeValue(choice.value, String(place)));
   }
   function dragged(event) {
     if (!found || !ends || !(event.buttons & 1)) return;
