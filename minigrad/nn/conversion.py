@@ -13,11 +13,18 @@ if TYPE_CHECKING:
 
 def convert(module: Module, args: tuple[Any, ...], dtype: Any, device: Any) -> None:
     """Convert in place. args: the positional arguments of `Module.to`: dtypes, devices, a tensor
-    that has both, or non_blocking. Raises TypeError for a dtype that has no derivatives.
+    that has both, or non_blocking. Raises TypeError for a dtype that has no derivatives, and for
+    a boolean in another place than that of non_blocking.
     """
-    for a in args:
+    for i, a in enumerate(args):
         if isinstance(a, bool):
-            continue  # non_blocking by position
+            after_device = i == 2 and not isinstance(args[1], bool)
+            if after_device or (i == 1 and dtype is not None):
+                continue
+            raise TypeError(
+                f"{type(module).__name__}.to: {a} stands where a device or a dtype is expected;"
+                f" write non_blocking={a}."
+            )
         if isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
         elif isinstance(a, backend.Device) or (

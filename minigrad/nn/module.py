@@ -423,7 +423,9 @@ class Module(HookRegistration):
         self: M, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False
     ) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change
-        dtype); returns the module. non_blocking changes nothing: copies are in order.
+        dtype); returns the module. non_blocking changes nothing: copies are in order. By position:
+        a device, a dtype, non_blocking; a dtype or a tensor, non_blocking. Raises TypeError for
+        anything else.
         """
         convert(self, args, dtype, device)
         return self

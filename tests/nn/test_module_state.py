@@ -200,6 +200,26 @@ def test_conversions_and_switches():
     assert module.weight.grad is None
 
 
+@pytest.mark.oracle
+def test_positions_of_what_to_takes(torch):
+    """A device, a dtype, non_blocking; or a dtype or a tensor, non_blocking."""
+    for args in (
+        lambda m: ("cpu", m.float64, True), lambda m: (m.float64, True),
+        lambda m: (None, None, True),
+        lambda m: (m.tensor(1.0, dtype=m.float64), False), lambda m: ("cpu", True),
+        lambda m: (None, True), lambda m: (True,), lambda m: (m.float64, True, True),
+    ):  # fmt: skip
+        found = []
+        for m in (mg, torch):
+            try:
+                found.append(str(m.nn.Linear(1, 1).to(*args(m)).weight.dtype).split(".")[-1])
+            except (TypeError, RuntimeError):
+                found.append("refused")
+        assert found[0] == found[1], (args(mg), found)
+    with pytest.raises(TypeError, match=r"Linear.to: True stands where .* non_blocking=True"):
+        mg.nn.Linear(1, 1).to("cpu", True)
+
+
 # ------------------------------------------------------------------------------------ found by name
 
 
