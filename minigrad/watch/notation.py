@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from ..core.primitive import Primitive
 from ..scalar import Term, formula
+from ..trace.text import number
 from .values import value
 
 Token = dict[str, Any]
@@ -43,6 +45,12 @@ ATOM, NEGATIVE = 99, -1
 """The rank of what never needs parentheses, and of a negative number, which does as any operand."""
 Ranked = tuple[Tokens, int]
 """Tokens, and how closely they hold together."""
+WRITTEN: dict[str, Any] = {
+    "axes": None, "axis": None, "shape": None, "shifts": None, "inverse": False, "scale": 1,
+    "before": 0, "after": 0, "offset": 0,
+}  # fmt: skip
+"""The parameters that stand after the operands of a function, each with the number at which it is
+left out; empty tuples are too."""
 
 
 def label_of(name: str) -> dict[str, str]:
@@ -107,15 +115,12 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
     inner: Tokens = []
     for i, (tokens, _) in enumerate(operands):
         inner += [*([op(",")] if i else []), *tokens]
-    for key, given_value in params.items():
-        if key in ("axes", "axis", "shape") and given_value not in (None, ()):
-            inner += [
-                op(","),
-                {
-                    "t": "text",
-                    "text": (f"{key} {given_value if key == 'shape' else _listed(given_value)}"),
-                },
-            ]
+    for key, given in params.items():
+        # arrays are not written
+        told = given != () if isinstance(given, tuple) else isinstance(given, Real)
+        if key in WRITTEN and told and given != WRITTEN[key]:
+            text = key if given is True else f"{key} {given if key == 'shape' else _listed(given)}"
+            inner += [op(","), {"t": "text", "text": text}]
     return _called(prim.symbol, inner), ATOM
 
 
@@ -202,7 +207,8 @@ def _index(part: Any) -> str:
 
 
 def _listed(given: Any) -> str:
-    return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
+    values = given if isinstance(given, tuple) else (given,)
+    return ", ".join(number(v) if isinstance(v, Real) else str(v) for v in values)
 
 
 def is_negative(token: Token) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,15 @@ HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
         ("matmul", 1, [np.ones((300, 400)), np.ones((400, 2))], {}, "x1^T @ v"),
         ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
         ("where", 0, [A > 0, A, A], {}, None),
+        ("roll", 0, [A], {"shifts": (1, -2), "axes": (0, 1)}, "roll(v, shifts −1, 2, axes 0, 1)"),
+        ("triu", 0, [A], {"offset": 1}, "triu(v, offset 1)"),
+        (
+            "fft",
+            0,
+            [A + 0j],
+            {"axes": (1,), "inverse": True, "scale": 0.25},
+            "fft(v, axes 1, inverse, scale 0.25)",
+        ),
     ],
 )
 def test_rules_as_formulas(
@@ -282,6 +292,21 @@ def test_the_operand_of_a_function_is_no_base_of_a_power() -> None:
     assert text_of(notation.applied(square, [sine], {"n": 2})[0]) == "(sin x)^2"
 
 
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"axes": (), "shifts": (), "scale": 1.0, "inverse": False, "shape": ()}, "f x"),
+        ({"axis": 0, "offset": np.int64(-2)}, "f(x, axis 0, offset −2)"),
+        ({"axes": None, "scale": np.ones(3), "offset": np.ones(())}, "f x"),
+    ],
+)
+def test_parameters_after_operands(params: dict[str, Any], text: str) -> None:
+    """What changes nothing is left out, and so is an array."""
+    function = SimpleNamespace(symbol="f", inputs=("x",))
+    found = notation.applied(function, [([notation.symbol("x")], notation.ATOM)], params)  # type: ignore[arg-type]
+    assert text_of(found[0]) == text
+
+
 def test_forward_rules_of_operations_of_no_kind() -> None:
     """The push rule runs on symbols too: the tangent of a softmax, of a largest element, of joined
     arrays."""
@@ -295,7 +320,7 @@ def test_forward_rules_of_operations_of_no_kind() -> None:
     assert f"x{dot} · v1 − v1 · sum(x{dot} · v1, axes 1)" in pushed(lambda x: x.softmax(1), A3)
     assert f"sum(x{dot} · (x = v1)) / sum(x = v1)" in pushed(lambda x: x.amax(1), A3)
     joined = pushed(lambda a, b: mg.cat([a, b]), A3, A3)
-    assert f"pad(a{dot}, axis 0) + pad(b{dot}, axis 0)" in joined
+    assert f"pad(a{dot}, axis 0, after 2) + pad(b{dot}, axis 0, before 2)" in joined
 
 
 def test_a_sign_stands_between_its_operands() -> None:
