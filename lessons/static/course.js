@@ -57,10 +57,10 @@ for (const pre of document.querySelectorAll(".cell_output pre")) {
   pre.parentElement.classList.add("course-columns");
   pre.tabIndex = 0;
   if (pre.querySelector("[class]")) continue; // colours of a terminal
-  const isSentence = (line) => line.length > 40 && /\w \w/.test(line) && !/\S {2,}\S/.test(line);
+  const widest = Math.max(...lines.map((line) => line.length));
   pre.replaceChildren(
     ...pre.textContent.split(/(?<=\n)/).map((line) => {
-      if (!isSentence(line)) return line;
+      if (line.trimEnd().length <= widest) return line;
       const sentence = document.createElement("span");
       sentence.className = "course-sentence";
       sentence.textContent = line.trimEnd();

@@ -162,10 +162,12 @@ def test_each_page_of_a_web_server_fits_a_phone_and_its_first_and_last_picture_s
     )
     assert cut == [], "nothing of a cell or of its output is cut"
     pushed = page.evaluate(
-        "[...document.querySelectorAll('.course-columns pre')].flatMap(pre => pre.innerText"
-        ".split('\\n').filter(line => /\\w \\w/.test(line) && !/\\S {2,}\\S/.test(line))"
-        ".filter(line => line.length > 60 && ![...pre.children].some("
-        "e => e.textContent === line && e.getBoundingClientRect().width <= pre.clientWidth)))"
+        "[...document.querySelectorAll('.course-columns pre')].flatMap(pre => {"
+        " const lines = pre.innerText.split('\\n');"
+        " const rows = lines.filter(line => /\\S {2,}\\S/.test(line));"
+        " const widest = Math.max(...rows.map(line => line.length));"
+        " return lines.filter(line => line.length > widest && ![...pre.children].some("
+        "  e => e.textContent === line && e.getBoundingClientRect().width <= pre.clientWidth)); })"
     )
     assert pushed == [], "a sentence among printed columns is broken"
     visit.assert_clean()

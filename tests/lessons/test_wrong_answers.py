@@ -71,7 +71,7 @@ def test_the_table_counts_what_is_written_caught_and_named():
     }
     judged = {n: check("pull_exp", f) for n, f in given.items()}
     assert counted(judged.values()) == {"written": 3, "caught": 2, "named": 1}
-    table = by_lesson("pull_exp", lambda name: judged.values()).splitlines()
+    table = by_lesson("pull_exp", lambda name: judged.values())
     assert [line.split() for line in table] == [
         ["lesson", "exercises", "written", "caught", "named"],
         ["lesson05", "1", "3", "2", "1"],

@@ -13,7 +13,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -134,27 +134,30 @@ def counted(feedbacks: Iterable[Feedback]) -> Counter[str]:
     return found
 
 
-def by_lesson(text: str = "", judged: Callable[[str], Iterable[Feedback]] = verdicts) -> str:
-    """The table of the exercises whose names contain a text; a line for each lesson."""
-    lines, total = [], Counter[str]()
+def by_lesson(
+    text: str = "", judged: Callable[[str], Iterable[Feedback]] = verdicts
+) -> Iterator[str]:
+    """The lines of the table of the exercises whose names contain a text: one for each lesson, as
+    soon as it is counted, and the sum.
+    """
+    columns = ("exercises", "written", "caught", "named")
+
+    def row(name: str, found: Mapping[str, int]) -> str:
+        return f"{name:12}" + "".join(f"{found[c]:10}" for c in columns)
+
+    yield f"{'lesson':12}" + "".join(f"{c:>10}" for c in columns)
+    total: Counter[str] = Counter()
     for module in modules():
         names = importlib.import_module(f"minigrad.lessons.exercises.{module}").EXERCISES
         chosen = [name for name in names if text in name]
-        found = sum((counted(judged(name)) for name in chosen), Counter[str]())
-        total += found
         if chosen:
-            lines.append((module, len(chosen), found))
-    lines.append(("together", sum(count for _, count, _ in lines), total))
-    columns = ("written", "caught", "named")
-    return "\n".join(
-        [f"{'lesson':12} {'exercises':>9} " + " ".join(f"{c:>8}" for c in columns)]
-        + [
-            f"{module:12} {count:9} " + " ".join(f"{found[c]:8}" for c in columns)
-            for module, count, found in lines
-        ]
-    )
+            found = sum((counted(judged(name)) for name in chosen), Counter(exercises=len(chosen)))
+            total += found
+            yield row(module, found)
+    yield row("together", total)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", RuntimeWarning)
-    print(by_lesson(*sys.argv[1:2]))
+    for line in by_lesson(*sys.argv[1:2]):
+        print(line, flush=True)
