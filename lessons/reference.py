@@ -573,7 +573,9 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 SETTINGS = {
-    "autodoc_typehints": "none",
+    "autodoc_typehints": "signature",
+    "autodoc_typehints_format": "short",
+    "python_use_unqualified_type_names": True,
     "autodoc_use_type_comments": False,
     "add_module_names": False,
     "toc_object_entries": False,

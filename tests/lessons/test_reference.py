@@ -5,6 +5,8 @@ public name with its docstring.
 import html
 import inspect
 import re
+import subprocess
+import sys
 import types
 from collections import Counter
 from xml.etree import ElementTree
@@ -251,3 +253,19 @@ def test_signs_of_restructured_text_in_a_docstring_stay_signs():
     assert "- no list," in text and ".. note:: nothing" in text
     names = {node.tagname for node in tree.findall()}
     assert "literal_block" in names and not names & {"system_message", "emphasis", "note"}
+
+
+def test_a_type_in_a_signature_leads_to_its_entry(tmp_path):
+    pytest.importorskip("sphinx", reason='pip install -e ".[site]"')
+    lines = [f"{name} = {value!r}\n" for name, value in reference.SETTINGS.items()]
+    lines.append(f"extensions = {reference.EXTENSIONS!r}\n")
+    (tmp_path / "conf.py").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "index.rst").write_text(
+        "All\n===\n\n.. autofunction:: minigrad.celu\n\n.. autoclass:: minigrad.Tensor\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(tmp_path), str(tmp_path / "out")]
+    subprocess.run(command, check=True, capture_output=True)
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    signature = re.search(r'<dt[^>]* id="minigrad.celu">.*?</dt>', text, re.DOTALL)
+    assert 'href="#minigrad.Tensor"' in signature[0]
