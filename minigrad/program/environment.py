@@ -47,7 +47,17 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from . import python_code
-from .guards import MISSING, PLAIN, Guard, Path, TensorGuard, TextGuard
+from .attributes import (
+    SlotAttributes,
+    called_by_the_library,
+    cell_content,
+    cell_paths,
+    is_special,
+    item_paths,
+    plain_attribute,
+    values_of,
+)
+from .guards import MISSING, PLAIN, Guard, TensorGuard, TextGuard
 from .program import Program
 from .python_code import (
     CALLABLES,
@@ -334,7 +344,7 @@ class Environment:
             return
         self._objects.append((name, thing, known))
         if kinds or isinstance(thing, NOTHING_OF_THEIR_OWN):
-            own: Any = vars(thing) if hasattr(thing, "__dict__") else _SlotAttributes(thing)
+            own: Any = vars(thing) if hasattr(thing, "__dict__") else SlotAttributes(thing)
             labels = [f"the class of {name}"]
             labels += [f"the names of the attributes of {name}"] * len([*own])
             self.guards.append(Guard(name, labels, lambda: (type(thing), *own)))
@@ -352,8 +362,8 @@ class Environment:
         code, cells = function.__code__, function.__closure__ or ()
         if not is_users(code.co_filename):
             if cells:
-                read = lambda: [_content(c) for c in cells]
-                self._guard(name, list(code.co_freevars), read, _contents(cells))
+                read = lambda: [cell_content(c) for c in cells]
+                self._guard(name, list(code.co_freevars), read, cell_paths(cells))
             self._queue += [(name, function.__defaults__), (name, function.__kwdefaults__)]
             return
         labels = [f"the code of {name}", f"the defaults of {name}", f"the defaults of {name}"]
@@ -367,10 +377,10 @@ class Environment:
                 function.__code__,
                 function.__defaults__,
                 function.__kwdefaults__,
-                *map(_content, cells),
+                *map(cell_content, cells),
                 *vars(function).values(),
             ],
-            [*own, *_contents(cells)],
+            [*own, *cell_paths(cells)],
             (function, ".__dict__"),
         )
         names = python_code.names_in(code)
@@ -389,13 +399,16 @@ class Environment:
         wanted = sorted(names.variables)
         if wanted:
             self._guard(
-                name, wanted, lambda: [found.get(n, MISSING) for n in wanted], _items(found, wanted)
+                name,
+                wanted,
+                lambda: [found.get(n, MISSING) for n in wanted],
+                item_paths(found, wanted),
             )
         python = vars(builtins)
         others = [n for n in wanted if n not in found]
         if others:
             read = lambda: [python.get(n, MISSING) for n in others]
-            self._guard(name, others, read, _items(python, others))
+            self._guard(name, others, read, item_paths(python, others))
 
     def _imports(
         self, name: str, function: types.FunctionType, imports: Iterable[tuple[int, str]]
@@ -409,7 +422,7 @@ class Environment:
         if wanted:
             modules = sys.modules
             read = lambda: [modules.get(n, MISSING) for n in wanted]
-            self._guard(name, wanted, read, _items(modules, wanted))
+            self._guard(name, wanted, read, item_paths(modules, wanted))
 
     def _optimizer(self, name: str, optimizer: Optimizer) -> None:
         """Its settings. Its state changes with each step, and programs read it again; rates on a
@@ -422,8 +435,8 @@ class Environment:
             self._guard(
                 name,
                 [f"the setting {key}" for key in keys],
-                functools.partial(_values_of, group, keys),
-                _items(group, keys),
+                functools.partial(values_of, group, keys),
+                item_paths(group, keys),
             )
         labels = [f"{name}.param_groups[{i}]" for i in range(len(optimizer.param_groups))]
         self._guard(f"{name}.param_groups", labels, lambda: optimizer.param_groups)
@@ -465,7 +478,7 @@ class Environment:
             return
         if isinstance(instance, Optimizer):
             self._settings(name, instance, known)
-        own: Any = vars(instance) if hasattr(instance, "__dict__") else _SlotAttributes(instance)
+        own: Any = vars(instance) if hasattr(instance, "__dict__") else SlotAttributes(instance)
         if isinstance(instance, pathlib.Path) and (asked := sorted(READS_FILES & self._words)):
             self.problem = f"it asks the operating system ({name}.{asked[0]}), which no guard sees"
             return
@@ -488,7 +501,7 @@ class Environment:
             label = f"how many attributes {name} has"
             self.guards.append(Guard(name, [label], lambda: [len(own)], fresh=True))
         every = self._dynamic and not isinstance(instance, Optimizer)
-        called = _called_by_the_library(instance) if a_class else frozenset()
+        called = called_by_the_library(instance) if a_class else frozenset()
         new = sorted(
             k
             for k in own
@@ -497,7 +510,7 @@ class Environment:
                 k in self._words
                 or k in called
                 or every
-                or (a_class and _is_special(k, own[k]))
+                or (a_class and is_special(k, own[k]))
                 or (k == "__getattr__" and isinstance(instance, types.ModuleType))
             )
         )
@@ -509,8 +522,8 @@ class Environment:
             self._guard(
                 name,
                 [f"{name}.{key}" for key in new],
-                lambda: [_plain_attribute(own.get(key, MISSING)) for key in new],
-                _items(own, new),
+                lambda: [plain_attribute(own.get(key, MISSING)) for key in new],
+                item_paths(own, new),
             )
 
     def _settings(self, name: str, optimizer: Optimizer, known: set[str]) -> None:
@@ -540,12 +553,12 @@ class Environment:
             self._foreign(f"{name}.{k}", own[k])
         if functions:
             read = lambda: [own.get(k, MISSING) for k in functions]
-            self.guards.append(Guard(name, functions, read, _items(own, functions)))
+            self.guards.append(Guard(name, functions, read, item_paths(own, functions)))
         data = [k for k in new if k not in functions]
         if data:
             labels = [f"{name}.{k}" for k in data]
             self._guard(
-                name, labels, lambda: [own.get(k, MISSING) for k in data], _items(own, data)
+                name, labels, lambda: [own.get(k, MISSING) for k in data], item_paths(own, data)
             )
 
 
@@ -558,80 +571,8 @@ class _KindOf(NamedTuple):
     kind: type
 
 
-class _SlotAttributes:
-    """The attributes of an object without a dictionary."""
-
-    def __init__(self, instance: Any) -> None:
-        self.instance = instance
-        declared = (vars(kind).get("__slots__", ()) for kind in type(instance).__mro__)
-        self.names = [
-            n
-            for names in declared
-            for n in ((names,) if isinstance(names, str) else names)
-            if n not in ("__dict__", "__weakref__")
-        ]
-
-    def __iter__(self) -> Any:
-        return (n for n in self.names if hasattr(self.instance, n))
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self.instance, name, MISSING)
-
-    def values(self) -> list[Any]:
-        """The attributes as they are now."""
-        return [self[name] for name in self.names]
-
-    def get(self, name: str, default: Any) -> Any:
-        """An attribute as it is now."""
-        return getattr(self.instance, name, default)
-
-
-def _is_special(name: str, value: Any) -> bool:
-    """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
-    `__len__`."""
-    return name.startswith("__") and isinstance(_plain_attribute(value), types.FunctionType)
-
-
-def _called_by_the_library(kind: type) -> frozenset[str]:
-    """The attributes of a user's class that stand for those of a class of this library, whose code
-    may ask for them."""
-    bases = [base for base in kind.__mro__ if is_library(base)]
-    names = itertools.chain.from_iterable(map(dir, bases))
-    return frozenset(name for name in names if not name.startswith("__"))
-
-
 def _array_as_it_is(array: Any) -> list[Any]:
     return [array.tobytes(), array.dtype, backend.is_writable(array), *array.shape]
-
-
-def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:
-    return [group.get(key, MISSING) for key in keys]
-
-
-def _items(mapping: Any, keys: Iterable[str]) -> list[Path]:
-    """Where the items of a dictionary are found, and where one is missing."""
-    return [
-        (mapping, f"[{key!r}]" if key in mapping else f".get({key!r}, MISSING)") for key in keys
-    ]
-
-
-def _contents(cells: Iterable[Any]) -> list[Path]:
-    """Where the variables of a closure are found."""
-    return [(cell, ".cell_contents") for cell in cells]
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a variable without a value yet
-        return MISSING
-
-
-def _plain_attribute(value: Any) -> Any:
-    """What stands behind an attribute of a class: the function of a static method or a property."""
-    if isinstance(value, staticmethod | classmethod):
-        return value.__func__
-    return value.fget if isinstance(value, property) and value.fget is not None else value
 
 
 def _owner(name: str) -> str:
