@@ -449,15 +449,10 @@ def quiet_environment(tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def smaller_cases() -> Iterator[None]:
-    """In lessons the largest cases have 2,000 operations instead of 200,000 and 20,000: still too
-    deep for recursion. The executed and graded lessons have the full size.
+    """In lessons the largest cases are smaller. The executed and graded lessons have the full
+    size.
     """
-    from minigrad.lessons.exercises import engine_graphs
-    from minigrad.lessons.grading import known
-    from minigrad.lessons.grading.kinds.cost import Cost
+    from tests.helpers.smaller_cases import smaller
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_graphs, "DEEP", 2_000)
-        small = Cost("fast_adjoints", n=2_000)
-        patch.setattr(known()["fast_adjoints"], "make_cases", small.make_cases)
+    with smaller():
         yield
