@@ -115,10 +115,6 @@ pinv = general(
     _pinv,
     [_pinv_pull],
     [_pinv_push],
-    pull_notation="(g ** T - x @ y @ g ** T) @ y @ y ** T"
-    " + y ** T @ y @ (g ** T - g ** T @ y @ x) - y ** T @ g @ y ** T",
-    push_notation="y @ y ** T @ (t ** T - t ** T @ x @ y)"
-    " + (t ** T - y @ x @ t ** T) @ y ** T @ y - y @ t @ y",
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(8),

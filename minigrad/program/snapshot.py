@@ -119,6 +119,7 @@ class Snapshot:
             )
             for o in optimizers
         ]
+        self._entries = [(o.state, dict(o.state)) for o, _ in self.states]
 
     def _add(self, tensor: Tensor) -> None:
         if id(tensor) in self.tensors:
@@ -179,8 +180,12 @@ class Snapshot:
                 return "it leaves a gradient that is itself part of a graph"
         if _settings() != self.settings:
             return "it leaves gradients switched on or off, or another default dtype"
-        for optimizer, states in self.states:
+        for (optimizer, states), (whole, entries) in zip(self.states, self._entries, strict=True):
             now = optimizer.state
+            if now is not whole or any(
+                now.get(key, own) is not own for key, own in entries.items()
+            ):
+                return f"it loads or replaces the state of its {type(optimizer).__name__}"
             if now.keys() != states.keys() or any(
                 now[key].keys() != entries.keys() for key, entries in states.items()
             ):

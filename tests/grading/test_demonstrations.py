@@ -218,7 +218,7 @@ def graded(tmp_path, monkeypatch, shared_libraries):
     monkeypatch.setattr(
         process_server.Server,
         "child",
-        lambda self, folder: started.append(1) or child(self, folder),
+        lambda self, *given: started.append(1) or child(self, *given),
     )
 
     def grade(**students):

@@ -545,6 +545,41 @@ def test_results_that_share_saved_values_and_stand_in_different_layers_run_as_th
     assert "share saved values" in f.reason
 
 
+@pytest.mark.parametrize("steps_before", [0, 1, 3])
+@pytest.mark.parametrize("rule", [optim.Adam, lambda p: optim.SGD(p, lr=0.1, momentum=0.9)])
+def test_a_state_that_each_call_loads(rule: Any, steps_before: int) -> None:
+    """An empty one over one that a step between two calls made, and one with the same names."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = rule([w])
+
+        def train(x: Any) -> None:
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+
+        for i in range(steps_before):
+            train(mg.tensor([1.0, float(i)]))
+        saved = optimizer.state_dict()
+
+        @compile_
+        def step(x: Any, learns: bool) -> Any:
+            optimizer.load_state_dict(saved)
+            if learns:
+                train(x)
+            return w.detach() * 1
+
+        def call(i: int) -> Any:
+            found = step(mg.tensor([float(i), 3.0]), steps_before > 0)
+            train(mg.tensor([1.0, float(i)])) if i == 5 else None
+            return found, numbers_in(optimizer), len(optimizer.state)
+
+        return call
+
+    both(make, calls=9)
+
+
 def test_what_a_raising_replay_leaves() -> None:
     """A label out of range, in a replay: the error of the plain call, what it did before the error,
     and the random numbers after it."""

@@ -421,7 +421,7 @@ sys.meta_path.insert(0, Hidden())
 from minigrad import viz
 from tests.helpers.trace_samples import seed
 assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed())
-assert type(viz.show(seed())).__name__ == "Frame"
+assert type(viz.show(seed())).__name__ == "TraceFrame"
 try:
     viz.Stepper
 except ModuleNotFoundError as error:
@@ -476,7 +476,7 @@ assert "weight" in result.draw_graph().source and "weight" in result.draw_graph(
 
 
 def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():
-    assert type(viz.show(all_samples()["seed"])).__name__ == "Frame", "no kernel runs here"
+    assert type(viz.show(all_samples()["seed"])).__name__ == "TraceFrame", "no kernel runs here"
     with pytest.raises(TypeError, match="holds its own inputs"):
         viz.show(all_samples()["seed"], 2.0)
     with pytest.raises(TypeError, match="got float"):

@@ -170,13 +170,6 @@ def _read(source: int, inputs: list[Any], y: Any) -> Any:
     return mg.tensor(inputs[source]) if source >= 0 else inputs[SHAPES - source].shape
 
 
-class _Transpose:
-    __array_ufunc__ = None  # NumPy leaves the power to this
-
-    def __rpow__(self, x: Any) -> Any:
-        return np.swapaxes(x, -1, -2)
-
-
 class _Zeros:
     """`zeros.at[index].add(part)` of a shape."""
 
@@ -239,7 +232,7 @@ def _words(inputs: list[Any], y: Any, params: dict[str, Any]) -> dict[str, Any]:
     return along | params | {
         "sqrt": np.sqrt, "ln": np.log, "sgn": np.sign, "e": np.e, "π": np.pi,
         "erfinv": registry["erfinv"], "zeta": registry["zeta"], "Γ": np.vectorize(math.gamma),
-        "T": _Transpose(), "zeros": _Zeros(y.shape),
+        "zeros": _Zeros(y.shape),
         "recurrence": recurrence, "reverse_recurrence": reverse_recurrence,
         "previous": previous, "product_of_others": product_of_others, "ties": ties,
         "cumsum": partial(np.cumsum, axis=axis),
@@ -247,7 +240,7 @@ def _words(inputs: list[Any], y: Any, params: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-UNREADABLE = {"standardize_jvp": {1}, "lu": {0}}
+UNREADABLE = {"standardize_jvp": {1}, "lu": {0}, "pinv": {0}}
 """Operands for which a textbook takes half a page."""
 REAL_PARTS = set("sgn conj real imag angle complex".split())
 """Their push rules speak of the parts of complex numbers."""
