@@ -133,6 +133,10 @@ def _application() -> Any:
     class Lab(importlib.import_module("jupyterlab.labapp").LabApp):  # type: ignore[misc]
         serverapp_class = LabServer
 
+        @classmethod
+        def get_extension_package(cls) -> str:
+            return "jupyterlab"  # not minigrad, where this class is
+
     return Lab
 
 
