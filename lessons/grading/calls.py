@@ -358,7 +358,7 @@ def _interrupts(ring: Ring, seconds: float) -> Iterator[None]:
     """SIGINT from a thread: Windows has no alarm, and only this signal wakes a sleep there. An
     interrupt of the user's goes to the handler that was there.
     """
-    done, sending, ours = threading.Event(), threading.Lock(), 0
+    done, sending, ours = threading.Event(), threading.Lock(), False
 
     def send() -> None:
         nonlocal ours
@@ -367,13 +367,13 @@ def _interrupts(ring: Ring, seconds: float) -> Iterator[None]:
             wait = REPEAT_S
             with sending:
                 if not ours and not done.is_set():
-                    ours += 1
+                    ours = True
                     signal.raise_signal(signal.SIGINT)
 
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal ours
         if ours:
-            ours -= 1
+            ours = False
             ring(frame)
         elif callable(before):
             before(number, frame)

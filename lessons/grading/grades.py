@@ -104,10 +104,15 @@ class Graded:
         return given | {item: mark.points for item, mark in self.marks.items()}
 
     @property
+    def noticed(self) -> list[str]:
+        """Why a person should look: nothing could be run, or something in the code. It changes no
+        points."""
+        return list(filter(None, [self.record["problem"], *self.record.get("flags", [])]))
+
+    @property
     def needs_a_person(self) -> bool:
-        """Whether a person should look: nothing could be run, or something was noticed. It changes
-        no points."""
-        return bool(self.record["problem"] or self.record.get("flags"))
+        """Whether a person should look."""
+        return bool(self.noticed)
 
 
 def graded(

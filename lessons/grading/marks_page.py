@@ -266,11 +266,7 @@ class MarksPage:
 
 
 def _noticed(result: Graded) -> str:
-    """Why a person should look: nothing could be run, or something in the code. It changes no
-    points.
-    """
-    texts = [result.record["problem"], *result.record.get("flags", [])]
-    return "".join(f'<p class="soft">{html.escape(text)}</p>' for text in texts if text)
+    return "".join(f'<p class="soft">{html.escape(why)}</p>' for why in result.noticed)
 
 
 def _fields(number: int, most: float, entered: Entered, item: str) -> str:

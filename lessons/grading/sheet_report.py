@@ -61,7 +61,8 @@ class SheetReport:
                 )
                 lines += [f"      your tests miss: {name}" for name in missed]
             lines += self._without_work(j.exercise)
-        for name in [n for n in self.paid if n not in {j.exercise for j in self.own}]:
+        judged = {j.exercise for j in self.own}
+        for name in filter(lambda name: name not in judged, self.paid):
             lines.append(f"  · {name}: worth {self.worth[name]:g}, without a solution to judge")
             lines += self._without_work(name)
         if self.paid:

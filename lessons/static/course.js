@@ -48,9 +48,9 @@ for (const caption of document.querySelectorAll(".caption[role=heading]"))
   caption.setAttribute("aria-level", "2");
 document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
 
-// What was printed in columns: three lines or more with a gap between two words, and none so long that
-// it is a sentence, which is to be broken. Such a table can be scrolled with the keyboard too. A
-// sentence between its rows is broken where the page ends.
+// What was printed in columns: three lines or more with a gap between two words, and none so long
+// that it is a sentence, which is to be broken. Such a table can be scrolled with the keyboard too.
+// A sentence between its rows is broken where the page ends.
 for (const pre of document.querySelectorAll(".cell_output pre")) {
   const lines = pre.textContent.split("\n").filter((line) => /\S {2,}\S/.test(line));
   if (lines.length < 3 || lines.some((line) => line.length > 95)) continue;

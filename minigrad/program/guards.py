@@ -163,7 +163,7 @@ class TensorGuard:
                 f" {'there' if t.stored_grad is not None else 'None'}"
             )
         if gradients and _grad_has_graph(t) is not self.grad_has_graph:
-            return f"{self.name}.grad {'has' if _grad_has_graph(t) else 'had'} a graph"
+            return f"{self.name}.grad {'had' if self.grad_has_graph else 'has'} a graph"
         return None
 
     def text(self, named: Namer, gradients: bool) -> str:

@@ -274,9 +274,9 @@ def text_of_rule(
 
 
 def _is_complex(operand: Any) -> bool:
-    return (
-        isinstance(operand, complex) or getattr(getattr(operand, "dtype", None), "kind", "") == "c"
-    )
+    if isinstance(operand, complex):
+        return True
+    return hasattr(operand, "dtype") and backend.is_complex(operand.dtype)
 
 
 def _one(operand: Any) -> Any:

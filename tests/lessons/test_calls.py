@@ -197,20 +197,19 @@ def spins_and_catches(a, da):
             pass
 
 
-def swallows(a, da):
-    while True:
-        try:  # noqa: SIM105
-            time.sleep(10)
-        except:  # noqa: E722
-            pass
+def swallowing(seconds):
+    def loop(a, da):
+        while True:
+            try:  # noqa: SIM105
+                time.sleep(seconds)
+            except:  # noqa: E722
+                pass
+
+    loop.__name__ = f"swallows_{seconds}"  # names its tests
+    return loop
 
 
-def swallows_soon(a, da):
-    while True:
-        try:  # noqa: SIM105
-            time.sleep(0.2)
-        except:  # noqa: E722
-            pass
+swallows, swallows_soon = swallowing(10), swallowing(0.2)
 
 
 def swallows_in_a_helper(a, da):

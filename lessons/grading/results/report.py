@@ -93,12 +93,7 @@ def class_report(
             for name in (e.name for e in sheet.exercises)
             if any(r.judgements for r in found)
         ],
-        [
-            (r.student, why)
-            for r in found
-            for why in [r.record["problem"], *r.record.get("flags", [])]
-            if why
-        ],
+        [(r.student, why) for r in found for why in r.noticed],
         _slowest(found),
         pairs,
         unread,
