@@ -5,11 +5,10 @@ import pytest
 
 import minigrad as mg
 
-torch = pytest.importorskip("torch", reason="PyTorch says which singular values count")
-
 DIAGONAL = np.diag([4.0, 2.0, 1.0, 0.5])
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("hermitian", [False, True])
 @pytest.mark.parametrize(
     "settings",
@@ -23,7 +22,7 @@ DIAGONAL = np.diag([4.0, 2.0, 1.0, 0.5])
         {"rtol": 0.25},
     ],
 )
-def test_which_singular_values_count(settings: dict[str, float], hermitian: bool) -> None:
+def test_which_singular_values_count(torch, settings: dict[str, float], hermitian: bool) -> None:
     ours, theirs = (
         mg.tensor(-DIAGONAL, requires_grad=True),
         torch.tensor(-DIAGONAL, requires_grad=True),
@@ -40,7 +39,8 @@ def test_which_singular_values_count(settings: dict[str, float], hermitian: bool
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-12)
 
 
-def test_a_tolerance_for_each_matrix() -> None:
+@pytest.mark.oracle
+def test_a_tolerance_for_each_matrix(torch) -> None:
     stack = np.random.default_rng(0).standard_normal((3, 2, 4, 3))
     least = np.linspace(0.1, 1.5, 6).reshape(3, 2)
     ours, theirs = mg.tensor(stack), torch.tensor(stack)
@@ -66,9 +66,10 @@ def test_a_complex_matrix_and_its_derivative() -> None:
     assert mg.autograd.gradcheck(lambda x: mg.linalg.pinv(x, atol=0.01), [x])
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("some", [True, False])
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 3, 3)])
-def test_some_columns_or_all(some: bool, shape: tuple[int, ...]) -> None:
+def test_some_columns_or_all(torch, some: bool, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(2).standard_normal(shape)
     expected = torch.linalg.qr(torch.tensor(x), "reduced" if some else "complete")
     for Q, R in (

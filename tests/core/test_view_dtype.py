@@ -10,8 +10,6 @@ from minigrad.errors import AutogradError, BatchingError, DTypeError, ProgramErr
 from minigrad.func import vmap
 from tests.helpers.tables import in_one_test
 
-torch = pytest.importorskip("torch", reason="PyTorch says how bytes are read")
-
 NAMES = [
     "float64",
     "float32",
@@ -26,11 +24,12 @@ NAMES = [
 ]
 
 
+@pytest.mark.oracle
 @in_one_test
 @pytest.mark.parametrize("own", NAMES)
 @pytest.mark.parametrize("new", NAMES)
 @pytest.mark.parametrize("shape", [(), (8,), (2, 3), (0, 4), (3, 1), (2, 2, 4)])
-def test_every_dtype_as_every_other(own: str, new: str, shape: tuple[int, ...]) -> None:
+def test_every_dtype_as_every_other(torch, own: str, new: str, shape: tuple[int, ...]) -> None:
     results = []
     for library in (mg, torch):
         try:

@@ -13,10 +13,8 @@ from minigrad.errors import ShapeError
 from minigrad.nn import functional as F
 from tests.helpers.torch_pairs import agree, close, normal
 
-torch = pytest.importorskip("torch", reason="PyTorch says what is refused")
 
-
-def both(expression: str) -> tuple[Exception | None, Exception | None]:
+def both(torch, expression: str) -> tuple[Exception | None, Exception | None]:
     """What an expression raises here and in PyTorch."""
     raised: list[Exception | None] = []
     for library in (mg, torch):
@@ -112,9 +110,10 @@ REFUSED = {
 }
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("expression", REFUSED)
-def test_it_is_refused_as_in_pytorch(expression: str) -> None:
-    ours, theirs = both(expression)
+def test_it_is_refused_as_in_pytorch(torch, expression: str) -> None:
+    ours, theirs = both(torch, expression)
     assert theirs is not None and ours is not None
     assert isinstance(ours, type(theirs)) or (
         type(theirs) is NotImplementedError and isinstance(ours, RuntimeError)
@@ -122,6 +121,7 @@ def test_it_is_refused_as_in_pytorch(expression: str) -> None:
     assert re.search(REFUSED[expression], str(ours))
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     "expression",
     [
@@ -134,8 +134,8 @@ def test_it_is_refused_as_in_pytorch(expression: str) -> None:
         "F.fractional_max_pool3d(z(2, 6, 6, 6), 2, 3, _random_samples=z(2, 2, 3))",
     ],
 )  # fmt: skip
-def test_what_pytorch_allows_is_allowed(expression: str) -> None:
-    assert both(expression) == (None, None)
+def test_what_pytorch_allows_is_allowed(torch, expression: str) -> None:
+    assert both(torch, expression) == (None, None)
 
 
 def test_embeddings_without_being_in_range() -> None:
@@ -151,8 +151,9 @@ def test_embeddings_without_being_in_range() -> None:
         nn.Embedding(3, 2, sparse=True)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(0, 3, 4), (0, 3), (2, 3, 0)])
-def test_an_empty_batch_moves_no_running_statistics(shape: tuple[int, ...]) -> None:
+def test_an_empty_batch_moves_no_running_statistics(torch, shape: tuple[int, ...]) -> None:
     ours, theirs = nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3)
     x, y = mg.zeros(*shape, requires_grad=True), torch.zeros(*shape, requires_grad=True)
     for layer, v in ((ours, x), (theirs, y)):
@@ -170,9 +171,10 @@ def test_an_empty_batch_moves_no_running_statistics(shape: tuple[int, ...]) -> N
         )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "huber_loss"])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_weighted_losses_agree_with_pytorch(loss: str, reduction: str) -> None:
+def test_weighted_losses_agree_with_pytorch(torch, loss: str, reduction: str) -> None:
     x, t, w = normal(2, 3), normal(2, 3, seed=1), abs(normal(2, 3, seed=2))
     agree(
         torch,
@@ -184,8 +186,9 @@ def test_weighted_losses_agree_with_pytorch(loss: str, reduction: str) -> None:
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("p", [2.0, 3.0, float("inf"), -float("inf")])
-def test_p_norms_of_volumes(p: float) -> None:
+def test_p_norms_of_volumes(torch, p: float) -> None:
     x = abs(normal(2, 3, 5, 4, 6))
     order = 2 if np.isfinite(p) else 1
     agree(
@@ -200,7 +203,8 @@ def test_p_norms_of_volumes(p: float) -> None:
     assert nn.LPPool3d(2, 2)(mg.tensor(x)).shape == (2, 3, 2, 2, 3)
 
 
-def test_samples_of_one_volume_are_the_first() -> None:
+@pytest.mark.oracle
+def test_samples_of_one_volume_are_the_first(torch) -> None:
     x, u = normal(2, 8, 9, 7), np.random.default_rng(0).random((3, 2, 3))
     agree(
         torch,
@@ -212,8 +216,9 @@ def test_samples_of_one_volume_are_the_first() -> None:
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("sizes", [(9, 7), (10, 8), (1, 2, 10, 7)])
-def test_the_output_size_of_transposed_convolutions(sizes: tuple[int, ...]) -> None:
+def test_the_output_size_of_transposed_convolutions(torch, sizes: tuple[int, ...]) -> None:
     settings = {"stride": 2, "padding": (0, 1), "dilation": (1, 2)}
     ours, theirs = (
         nn.ConvTranspose2d(2, 3, 3, **settings).double(),
@@ -235,9 +240,10 @@ def test_the_output_size_of_transposed_convolutions(sizes: tuple[int, ...]) -> N
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("layer", ["Embedding", "EmbeddingBag"])
 @pytest.mark.parametrize("freeze", [True, False])
-def test_given_rows_are_the_weight_itself(layer: str, freeze: bool) -> None:
+def test_given_rows_are_the_weight_itself(torch, layer: str, freeze: bool) -> None:
     numbers = normal(4, 3)
     rows, theirs = (
         mg.tensor(numbers),
@@ -262,7 +268,8 @@ def test_given_rows_are_the_weight_itself(layer: str, freeze: bool) -> None:
     assert F.embedding(mg.tensor([1]), rows).shape == (1, 3)
 
 
-def test_the_settings_of_an_embedding_count() -> None:
+@pytest.mark.oracle
+def test_the_settings_of_an_embedding_count(torch) -> None:
     numbers, index = normal(4, 3), np.array([0, 2, 0])
     settings = {"freeze": False, "max_norm": 0.5, "norm_type": 1.0, "scale_grad_by_freq": True}
     ours, theirs = (

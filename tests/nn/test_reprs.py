@@ -5,8 +5,6 @@ import pytest
 from minigrad import nn
 from tests.helpers.tables import in_one_test
 
-torch = pytest.importorskip("torch", reason="PyTorch says what is shown")
-
 LAYERS = [
     "Linear(2, 3)", "Linear(2, 3, bias=False)", "Bilinear(2, 3, 4)",
     "Bilinear(2, 3, 4, bias=False)",
@@ -88,10 +86,11 @@ LAYERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.oracle
 @in_one_test
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.filterwarnings("ignore")
-def test_a_layer_shows_its_settings_as_pytorch_does(layer: str) -> None:
+def test_a_layer_shows_its_settings_as_pytorch_does(torch, layer: str) -> None:
     ours, theirs = eval(f"nn.{layer}", {"nn": nn}), eval(f"nn.{layer}", {"nn": torch.nn})
     assert [(name, m.extra_repr()) for name, m in ours.named_modules()] == [
         (name, m.extra_repr()) for name, m in theirs.named_modules()
@@ -107,7 +106,8 @@ def test_buffers_of_a_loss_are_not_shown() -> None:
     )
 
 
-def test_every_module_with_settings_is_compared() -> None:
+@pytest.mark.oracle
+def test_every_module_with_settings_is_compared(torch) -> None:
     """A new layer cannot be forgotten here: each one of PyTorch's that there is has a line, or a
     reason.
     """
