@@ -212,6 +212,19 @@ def raw(
     return Submission(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
 
 
+def changed(source: str, changes: str) -> str:
+    """A source with some of its lines, "- …", replaced by those that follow them, "+ …"."""
+    source += "\n"
+    for before, after in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)*)", changes + "\n", re.MULTILINE):
+        old, new = (
+            "".join(line[2:] or "\n" for line in part.splitlines(True)) for part in (before, after)
+        )
+        if ("\n" + source).count("\n" + old) != 1:
+            raise ValueError(f"these lines do not occur once in the right answer:\n{old}")
+        source = source.replace(old, new)
+    return source.removesuffix("\n")
+
+
 def read(module: str) -> dict[str, Submission]:
     """The submissions of the text file beside a module. Each begins with its name; then come the
     points that it deserves, where those are not full ones, and the cells in which it differs from
@@ -226,7 +239,11 @@ def read(module: str) -> dict[str, Submission]:
         two = 2
 
     The cells "first" and "last" stand before and after all others; "deserves nothing" is what it
-    says.
+    says. A cell that is the right one but for some lines holds these alone, before and after:
+
+        --- changes momentum
+        -     return parameter - 0.1 * state["v"]
+        +     return parameter + 0.1 * state["v"]
     """
     found: dict[str, Submission] = {}
     for part in re.split(
@@ -243,6 +260,9 @@ def read(module: str) -> dict[str, Submission]:
         sources = {
             place: source.rstrip("\n") for place, _, source in (c.partition("\n") for c in cells)
         }
+        for place in [place for place in sources if place.startswith("changes ")]:
+            exercise = place.removeprefix("changes ")
+            sources[exercise] = changed(RIGHT[exercise], sources.pop(place))
         beside = {
             place.removeprefix("beside "): sources.pop(place)
             for place in list(sources)
