@@ -10,7 +10,7 @@ They run as they are after installation: MyGrad guards the memory of its arrays,
 turns its float32 into float64 on the way (the parameters stay in float32).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,43 @@ def jax_descent(loss: Function, parameters: list[np.ndarray], rate: float) -> Ru
         nonlocal own
         value, own = step(own)
         return [np.asarray(array) for array in (value, *own)]
+
+    return run
+
+
+def jax_training(
+    loss: Callable[..., Any],
+    parameters: dict[str, np.ndarray],
+    inputs: Sequence[np.ndarray],
+    update: Callable[..., tuple[Any, ...]],
+    moments: int,
+) -> Run:
+    """JAX, compiled with the update: one run is one step of an optimiser; gives the loss before it.
+
+    loss: a scalar, and what else a step computes (running statistics), of parameters and inputs.
+    update: a parameter and its moments after a step, of the step's number, the parameter, its
+    gradient and its moments.
+    """
+    jax, engine, own = _jax([*parameters.values(), *inputs])
+    own, inputs = dict(zip(parameters, own, strict=False)), own[len(parameters) :]
+    state = [{name: engine.zeros_like(own[name]) for name in own} for _ in range(moments)]
+
+    @jax.jit
+    def step(number: Any, own: Any, state: list[Any], *inputs: Any) -> Any:
+        (value, others), gradients = jax.value_and_grad(loss, has_aux=True)(own, *inputs)
+        new = {
+            name: update(number, p, gradients[name], *(moment[name] for moment in state))
+            for name, p in own.items()
+        }
+        own, *state = ({name: new[name][place] for name in new} for place in range(1 + moments))
+        return value, number + 1, own, state, others
+
+    number = engine.ones((), engine.float32)  # in float64 it would make the parameters that
+
+    def run() -> list[np.ndarray]:
+        nonlocal number, own, state
+        value, number, own, state, _ = step(number, own, state, *inputs)
+        return [np.asarray(value)]
 
     return run
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import engines
+from benchmarks import engines, peers
 from benchmarks.harness import Run, Workload
 
 BATCH = 64
@@ -96,6 +96,57 @@ def training(
     return run
 
 
+def jax(batch: int = BATCH) -> Run:
+    """The step in JAX, with the channels of a pixel together, as in its users' layers. A step gives
+    the means and variances too, for the running statistics."""
+    from jax import lax, nn
+    from jax import numpy as engine
+
+    import minigrad
+
+    model, images, labels = build(minigrad, batch)
+    parameters = {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
+    for name, values in parameters.items():
+        if values.ndim == 4:
+            parameters[name] = values.transpose(2, 3, 1, 0)
+    parameters["linear.weight"] = (
+        parameters["linear.weight"].reshape(10, 32, 28, 28).transpose(2, 3, 1, 0).reshape(-1, 10)
+    )
+
+    def convolved(x: Any, weight: Any) -> Any:
+        return lax.conv_general_dilated(
+            x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+
+    def pooled(x: Any, start: float, function: Any) -> Any:
+        return lax.reduce_window(x, start, function, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")
+
+    def normalized(x: Any, weight: Any, bias: Any) -> tuple[Any, tuple[Any, Any]]:
+        mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+        return (x - mean) * (lax.rsqrt(variance + 1e-5) * weight) + bias, (mean, variance)
+
+    def loss(p: Any, images: Any, labels: Any) -> Any:
+        x = nn.relu(convolved(images, p["first.weight"]))
+        x, first = normalized(x, p["norm1.weight"], p["norm1.bias"])
+        x = pooled(x, -engine.inf, lax.max)
+        sides = [
+            convolved(x, p[f"{side}.weight"]) + p[f"{side}.bias"] for side in ("left", "right")
+        ]
+        x = nn.relu(engine.concatenate(sides, 3))
+        x, second = normalized(x, p["norm2.weight"], p["norm2.bias"])
+        x = pooled(x, 0.0, lax.add) / 9
+        scores = nn.log_softmax(x.reshape(len(x), -1) @ p["linear.weight"] + p["linear.bias"])
+        picked = engine.take_along_axis(scores, labels[:, None], 1)
+        return -picked.mean(), (first, second)
+
+    def update(_: Any, p: Any, gradient: Any, velocity: Any) -> tuple[Any, Any]:
+        velocity = MOMENTUM * velocity + gradient
+        return p - RATE * velocity, velocity
+
+    inputs = images.numpy().transpose(0, 2, 3, 1), labels.numpy()
+    return peers.jax_training(loss, parameters, inputs, update, 1)
+
+
 ENGINES = engines.training(training)
 WORKLOADS = (
     Workload(
@@ -105,7 +156,11 @@ WORKLOADS = (
             f" layer, float32, {BATCH} images of 28 x 28"
         ),
         unit="one step of SGD with momentum: forward, backward, update",
-        peers={**ENGINES, "torch channels_last": partial(ENGINES["torch"], channels_last=True)},
+        peers={
+            **ENGINES,
+            "torch channels_last": partial(ENGINES["torch"], channels_last=True),
+            "jax jit": jax,
+        },
         tolerance=1e-3,
     ),
 )

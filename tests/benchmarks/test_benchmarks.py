@@ -421,7 +421,7 @@ def test_the_report_holds_the_figures(tmp_path):
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells a process's high-water mark"
 )
-def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
+def test_the_peak_is_what_a_run_has_at_once_of_a_compiled_step_what_a_replay_has():
     code = """
         import numpy as np
         from benchmarks import peak_memory
@@ -430,8 +430,15 @@ def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
             for _ in range(8):
                 np.ones(1 << 21).sum()  # 16 MiB, freed each time
 
-        print(*(peak_memory.rise(run)
-            for run in (in_turn, lambda: [np.ones(1 << 21) for _ in range(8)])))
+        def at_once():
+            return [np.ones(1 << 21) for _ in range(8)]
+
+        def compiled():
+            runs = iter([at_once] * 5)
+            return lambda: next(runs, in_turn)()
+
+        print(*(peak_memory.rise(*how) for how in
+            [(lambda: in_turn,), (lambda: at_once,), (compiled,), (compiled, 5)]))
     """  # in a process of its own: what earlier tests left in this one may be given back meanwhile
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -442,9 +449,9 @@ def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
     )
     if "None" in done.stdout:
         pytest.skip("this kernel does not let a process reset its high-water mark")
-    in_turn, at_once = (int(peak) / 2**20 for peak in done.stdout.split())
-    assert 15 < in_turn < 40
-    assert 120 < at_once < 150
+    in_turn, at_once, first, replayed = (int(peak) / 2**20 for peak in done.stdout.split())
+    assert 15 < in_turn < 40 and 15 < replayed < 40
+    assert 120 < at_once < 150 and 120 < first < 150
 
 
 def test_the_peak_of_a_peer_is_taken_in_a_process_of_its_own():
@@ -537,7 +544,17 @@ FURTHER = {
         *SMALL,
     },
     "mygrad": {"network_2_25", "two_moons", "scalar_chain", *SMALL},
-    "jax": {"network_2_25", "two_moons", "scalar_chain", "jacobian_200", "hessian_100", *SMALL},
+    "jax": {
+        "network_2_25",
+        "two_moons",
+        "scalar_chain",
+        "lstm_step",
+        "transformer_step",
+        "cnn_step",
+        "jacobian_200",
+        "hessian_100",
+        *SMALL,
+    },
 }
 """Where the further engines are peers, beside large_products."""
 
@@ -597,6 +614,7 @@ def test_each_further_engine_agrees_with_minigrad(package):
                 if name != "large_products" else {{}})
             if both:
                 agree(workload, both)
+                agree(workload, both)  # of a training step: with the parameters of the first
                 print(name)
         small = runs(partial(large_products.ENGINES["minigrad"], 7),
             peers.differentiating(partial(large_products.functional, 7)))
