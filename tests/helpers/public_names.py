@@ -1,11 +1,14 @@
-"""The public names of minigrad with their signatures, one line each, as
-tests/names/public_names.txt keeps them.
+"""The public names of minigrad with their signatures, as tests/names/public_names.txt keeps them.
+
+A line has a name and its parameters. `also` precedes the other names of the same function: methods,
+which take the first parameter by no name, and in-place forms, which take no `out`.
 
 python -m tests.helpers.public_names          rewrites the file, after a change that is wanted
 """
 
 import importlib
 import inspect
+import re
 import types
 from pathlib import Path
 
@@ -73,6 +76,45 @@ def methods() -> list[str]:
     return lines
 
 
+def other_names(line: str) -> list[str]:
+    """The lines that a function's or a method's line speaks for, where there are such names."""
+    found = re.fullmatch(r"(mg|Tensor)\.([a-z]\w*)\(\w+([,)].*)", line)
+    if found is None:
+        return []
+    space, name, others = found.groups()
+    in_place = others.replace(", out=None", "").replace(", *)", ")")
+    forms = [f"Tensor.{name}(self{others}"] if space == "mg" else []
+    forms += [f"mg.{name}_(input{in_place}"] if space == "mg" else []
+    return [*forms, f"Tensor.{name}_(self{in_place}"]
+
+
+def name_in(line: str) -> str:
+    """The name that a line begins with."""
+    return re.split(r"[(:]", line)[0]
+
+
+def merged(lines: set[str]) -> list[str]:
+    """The lines, sorted, with the other names of a function in its line."""
+    others = {line: [o for o in other_names(line) if o in lines] for line in sorted(lines)}
+    spoken_for = {o for line in others if line.startswith("mg.") for o in others[line]}
+    spoken_for |= {o for line in others.keys() - spoken_for for o in others[line]}
+    return [
+        " also ".join([line, ", ".join(map(name_in, others[line]))]) if others[line] else line
+        for line in others
+        if line not in spoken_for
+    ]
+
+
+def names(text: str) -> list[str]:
+    """All names of a listing."""
+    return [
+        name
+        for line in text.splitlines()
+        for first, _, others in [line.partition(" also ")]
+        for name in [name_in(first), *filter(None, others.split(", "))]
+    ]
+
+
 def listing() -> str:
     """All lines, sorted; with `draw_graph`, which tensors get from minigrad.viz."""
     mg.on_demand.load()
@@ -88,7 +130,7 @@ def listing() -> str:
             if not name.startswith("_")
         ]
     lines += methods()
-    return "\n".join(sorted(set(lines))) + "\n"
+    return "\n".join(merged(set(lines))) + "\n"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from minigrad.core.primitive import registry
 from minigrad.errors import AutogradError
 from minigrad.expression import FUNCTIONS
 from minigrad.watch import trace_function
-from tests.helpers.public_names import FILE
+from tests.helpers.public_names import FILE, names
 
 pytest.importorskip("matplotlib", reason='pip install -e ".[viz]"')
 
@@ -198,10 +198,9 @@ def test_each_public_function_and_class_is_documented_on_a_page(pages):
     found = set(re.findall(r"^\.\. auto\w+:: minigrad\.(\S+)$", text, re.MULTILINE))
     of_tensors = {name for name in found if name.startswith("Tensor.")}
     known = {id(resolved(name)) for name in found - of_tensors}
-    listed = FILE.read_text(encoding="utf-8").splitlines()
+    listed = names(FILE.read_text(encoding="utf-8"))
     missing = []
-    for line in listed:
-        name = re.split(r"[(:]", line)[0].removeprefix("mg.")
+    for name in [name.removeprefix("mg.") for name in listed]:
         if name.startswith("Tensor."):
             missing += [name] * (name not in of_tensors and not name.startswith("Tensor.__"))
             continue
