@@ -103,7 +103,8 @@ def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
             wide: Any = lambda a: (
                 cast(a, dtype=float32) if is_narrow(getattr(a, "dtype", None)) else a
             )
-            result = function(*map(wide, args), **{k: wide(a) for k, a in params.items()})
+            with ignore_float_errors():
+                result = function(*map(wide, args), **{k: wide(a) for k, a in params.items()})
             dtype = wanted or dtypes.pop()
             is_complex = any(a.dtype.kind == "c" for a in arrays)
             if not is_narrow(dtype) or (wanted is None and (dtypes or is_complex)):

@@ -257,7 +257,7 @@ class _IgnoreFloatErrors(threading.local):
     """Compute without NumPy's warnings of division by zero, overflow and invalid values.
 
     `ignore_float_errors.run(function, *arrays)` calls one function, `with ignore_float_errors():`
-    is for a block, such as a backward pass.
+    is for a block, such as a backward pass. `with ignore_float_errors(False):` does nothing.
 
     log(0) = -∞ and exp(1000) = ∞ are answers, and PyTorch gives them without a warning. NumPy keeps
     its error mode in a context variable, so `run` calls the function in a context in which that
@@ -272,8 +272,8 @@ class _IgnoreFloatErrors(threading.local):
         self.run = context.run
         ((self._mode, self._ignored),) = context.items()
 
-    def __call__(self) -> _ModeSet:
-        return _ModeSet(self._mode, self._ignored)
+    def __call__(self, wanted: bool = True) -> Any:
+        return _ModeSet(self._mode, self._ignored) if wanted else _no_context
 
 
 class _ModeSet:

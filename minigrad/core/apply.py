@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .. import backend, explain
-from ..backend import MODULES, NUMPY_PAYLOADS, PYTHON_SCALARS, SINGLE_OR_DOUBLE, canonical
+from ..backend import MODULES, NUMPY_PAYLOADS, PYTHON_SCALARS, canonical, ignore_float_errors
 from . import forward, observe, primitive
 from .graph import state
 from .primitive import Args, Params, Primitive
@@ -22,7 +22,7 @@ from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
 """Operands of these types need no promotion if the tensors' arrays are `_ALIKE`."""
-_ALIKE = [{(host, dtype)} for host in (True, False) for dtype in SINGLE_OR_DOUBLE]
+_ALIKE = [{(host, dtype)} for host in (True, False) for dtype in backend.SINGLE_OR_DOUBLE]
 """The sets of (whether a tensor is in host memory, its dtype) that make promotion unnecessary."""
 
 
@@ -76,7 +76,7 @@ def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
     if payloads := [a for a in arrays if isinstance(a, Payload)]:
         return payloads[0].__minigrad_apply__(prim, arrays, params)
     declared = backend.NOT_UPCAST.issuperset([getattr(a, "dtype", None) for a in arrays])
-    with backend.library_of(arrays, prim.name) as library:
+    with backend.library_of(arrays, prim.name) as library, ignore_float_errors(not declared):
         result = (prim.declared_forward if declared else prim.forward)(library, *arrays, **params)
     return canonical(result) if prim.outputs == 1 else tuple(map(canonical, result))
 

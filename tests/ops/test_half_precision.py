@@ -11,10 +11,6 @@ import pytest
 import minigrad as mg
 from tests.helpers.tables import in_one_test
 
-pytestmark = [  # + and · of infinities and NaN make NumPy warn
-    pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered"),
-]
-
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the distance from 1 to the next number."""
 TINIEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}

@@ -5,9 +5,9 @@ into the contribution g · ∂y/∂input. The Jacobian is diagonal, so the same 
 forward mode.
 
 Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch
-(`ignore_float_errors`). Only + − · on numbers that overflow, or on opposite infinities, still make
-NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always
-silent.
+(`ignore_float_errors`). Only + − · on float32 and float64 that overflow, or on opposite infinities,
+still make NumPy warn, and so does a number that float32 does not hold beside it: to silence the
+shortest operations would make them 5% slower. Float16, bfloat16 and backward passes are silent.
 """
 
 from __future__ import annotations
