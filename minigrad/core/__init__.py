@@ -9,14 +9,13 @@
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-Within core, a file imports only files listed before it. Since an operation can be called before
-apply.py is read, apply.py sets `primitive.apply`; files fetch the operations that they use from the
-registry. Outside of core, `minigrad.backend` has arrays, dtypes and devices, `explain` the errors'
-texts (`errors`: their classes), `facets` what a declaration may say to vmap (which runs a function
-of one example on a batch) and others, `half_precision` the sums in float32, `recursion` a deeper
-stack for passes within passes.
-The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
-results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
+Within core, a file imports only files listed before it. Files before apply.py call operations, too:
+so apply.py sets `primitive.apply`, and they fetch the operations from the registry. Outside of
+core, `minigrad.backend` has arrays, dtypes and devices, `explain` the errors' texts (`errors`:
+their classes), `facets` what a declaration may say to others (vmap, which runs a function of one
+example on a batch; compiled programs; pictures), `half_precision` the sums in float32, `recursion`
+a deeper stack for passes within passes. The core suffices: `minigrad.fast` does the most frequent
+calls in fewer steps, with equal results; `minigrad.fast.disable()` (or MINIGRAD_FAST=0) ends that.
 
 Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode define the public names):
 
@@ -43,7 +42,7 @@ The concepts, in the order in which they appear:
 
 - Primitive: an operation's declaration, which can be called.
 - Rule: a derivative as a function; its parameters' names say what it needs.
-- Cotangent: the derivative of the result of a pass with respect to a value, as it arrives backward.
+- Cotangent: of a value, Σ seed · ∂root/∂value over the roots of a pass; it is carried backward.
 - Tangent: the derivative of a value along a direction of the inputs, carried forward.
 - Pull rule, push rule: the rules of reverse mode (VJP) and forward mode (JVP), one for each input.
 - Registry: all declarations by name.
@@ -54,8 +53,8 @@ The concepts, in the order in which they appear:
 - Level: one derivative of forward mode; nested derivatives have different levels.
 - Version: counts how often memory was overwritten; all tensors on the memory share it. Nodes save
   arrays without a copy, so a pass must notice that one was overwritten: it compares two counts.
-- Node: a differentiable value's place in the graph, linked to its inputs' nodes. It is no tensor:
-  so a value that no rule needs is freed, and a tensor that is overwritten gets another node.
+- Node: a differentiable value's place in the graph, linked to its inputs' nodes. As it is no
+  tensor, a value that no rule needs is freed, and a tensor that is overwritten gets another node.
 - Sequence number: nodes are numbered as they are made, which orders the backward pass.
 - Hook: a user's function that sees, and may replace, a cotangent.
 - OpNode: the node of an operation's result, with the saved values that its rules need.
@@ -67,8 +66,8 @@ The concepts, in the order in which they appear:
   converts it to an array, `canonical` converts a 0-d array that is no view to it.
 - Leaf: the node of a tensor whose gradient the user wants.
 - View: whose memory a tensor shares (the base's), and the view operations that lead there.
-- Assign: a write in place. It overwrites the target's memory and, when recording, its node.
-- Promotion: operands of one dtype, before anything is computed.
+- Assign: a write in place: it overwrites the target's memory; whose node changes, views.py says.
+- Promotion: casts the operands to one dtype before anything is computed.
 - Pass: one backward pass, youngest node first, from its roots, whose cotangents are the seeds.
 - Pass on tensors: rules run on tensors, so the derivative can be differentiated again.
 """

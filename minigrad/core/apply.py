@@ -1,9 +1,9 @@
-"""What happens when an operation is called: promote, compute, record, push tangents.
+"""What happens when an operation is called: promote, compute, mark a view, record, push tangents.
 
-With a Tensor among the operands the result is a Tensor. If an operand has a node and recording is
-on, the result gets a node, which saves the values that the rules of inputs with a node name. If an
-operand has tangents, the result gets tangents. With arrays alone the result is an array and nothing
-is recorded: this is how rules compute in an ordinary backward pass.
+With a Tensor among the operands the result is a Tensor. If it can have a derivative, it gets a node
+where an operand has one and recording is on (the node saves the values that the rules of inputs
+with a node name), and tangents where an operand has tangents of open levels. With arrays alone the
+result is an array, and nothing is recorded: so do rules compute in an ordinary backward pass.
 """
 
 from __future__ import annotations

@@ -124,15 +124,15 @@ class Pass:
                 self.add(root, seed if self.on_tensors else seed.array)
 
     def visit(self, node: Node, g: Any) -> None:
-        """Handle a node's complete cotangent g: hooks see it, it is captured for a target, stored
-        for a leaf, and pulled back to the inputs of an operation."""
+        """Handle a node's complete cotangent g: hooks see it, a target's is captured, a leaf's is
+        stored, an operation's is pulled back to its inputs."""
         if node.hooks or node.retained is not None:
             g = self._show_to_hooks(node, g)
         if self.targets is not None and node in self.targets:
             self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
             inputs_needed = any(parent in self.needed for parent in node.parents)
             if not (inputs_needed or isinstance(node, Leaf)):
-                if self.accumulate and node.calls_hooks:  # they are called with the rule
+                if self.accumulate and node.calls_hooks:  # hooks on nodes run with the rule
                     self.pull_node(node, g)
                 return
         if isinstance(node, Leaf):
@@ -171,7 +171,7 @@ class Pass:
         observe.run_observed("leaf", None, (g,), {}, action, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
-        """Run the hooks in order; each may replace the cotangent. `retain_grad` stores the last."""
+        """Run the hooks; each may return another cotangent. `retain_grad` stores the last."""
         raw = not isinstance(g, Tensor)
         shown = wrap(backend.canonical(g)) if raw else g
         for hook in list((node.hooks or {}).values()):

@@ -30,7 +30,7 @@ _level_numbers = count(1)
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """Open a new, innermost level of forward mode, whose number is the largest of those open."""
+    """Open a new, innermost level. When it has ended, operations ignore its tangents."""
     level, outer = next(_level_numbers), state.levels
     state.levels = (*outer, level)
     try:

@@ -3,8 +3,8 @@
 Each recorded differentiable result has a `Node`. A node refers to its inputs' nodes, to the arrays
 that its rules need, and to tensors only weakly, so other values are freed as soon as the program
 drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
-the memory. (One exception: in forward mode y = exp(x) saves y with its tangent ẋ·y, whose node has
-that of y as a parent. A pass that frees the saved values breaks the cycle.)
+the memory. (One exception: in forward mode the node of y = exp(x) saves y and its tangent ẋ·y,
+whose node has that of y as a parent. A pass that frees the saved values breaks the cycle.)
 Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
 **nodes in the order of their sequence numbers, largest first, are in topological order**.
 
@@ -38,7 +38,7 @@ class State(threading.local):
 
     recording: whether operations are recorded for reverse mode (`mg.no_grad()` and inference mode,
     grad_mode.py, set it to False); levels: the open levels of forward mode, the outermost first;
-    batches: the axes of the vmaps that are running (for batching/); running_pass: a backward.Pass.
+    batches: the axes of the vmaps that are running (for batching/); running_pass: a Pass, or None.
     """
 
     recording = True
@@ -67,7 +67,7 @@ class Node:
     hooks: functions that see, and may replace, the value's complete cotangent, or None.
     retained: weak reference to the tensor that `retain_grad` was called on, which gets the
     cotangent as its `.grad`, or None.
-    saved_tangents: those of the values that it saves, or None if no value has any.
+    saved_tangents: the tangents of its saved values, or None if no value has any.
     picks: of a node of several results, weak references to the nodes of the results; extras:
     attributes that few nodes need, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both
     are set on first use only, since almost no node needs them.
@@ -76,9 +76,9 @@ class Node:
     `primitive`, which observers are shown, and a rule of their own: `pull(g, needed, on_tensors)`
     returns (parent, contribution) for each parent in `needed`, as `backward.pull_operation` does,
     and `release()` frees the saved values. For a hook on a node (`hooks` are those on its value),
-    the node's class is replaced by a subclass whose `pull` calls it before or after the rule, or
-    whose `store`, for a leaf, calls it after the sum into `.grad`. So `type(node) is OpNode` asks
-    for a node with the ordinary rule, `isinstance` for any that has the attributes.
+    the node's class is replaced by a subclass whose `pull` (a leaf's `store`) calls it before or
+    after the rule (the sum into `.grad`). So `type(node) is OpNode` means the ordinary rule,
+    `isinstance` only the attributes.
     """
 
     parents: tuple[Node | None, ...] = ()

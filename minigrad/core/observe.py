@@ -2,14 +2,13 @@
 
 The profiler, anomaly detection and the Trace that the viewer shows (watch/) work by *observers*:
 objects with `begin(event)` and `end(event)`. They never change a result (hooks on tensors do that).
-`mg.compile` (program/) needs one too: it gives each tensor that an operation begins with a payload
-that records (tensor.py). minigrad/observers.py adds an observer to the thread that asks
-for it, and there it sees every forward operation, tangent, backward pull, stored gradient, write in
-place and named region of the user's program.
+`mg.compile` (program/) needs one too: at `begin` it gives the operands payloads that record
+(tensor.py). An observer that minigrad/observers.py has added sees every forward operation, tangent,
+backward pull, stored gradient, write in place and named region of its thread's program.
 
 While no thread has an observer, an action costs one test of an empty list; otherwise `run_observed`
 asks whether this thread has one. There are no events for symbolic tensors (of static graphs), nor
-inside `unobserved`: a pass shows the nodes of a view that was derived again, "forward" did not.
+inside `unobserved`: nodes that `View.refresh` makes are seen in "backward", not in "forward".
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Observation(threading.local):
 
 observation = Observation()
 observers: list[Observer] = []
-"""The observers of all threads together: whether `observation` has to be asked at all."""
+"""The observers of all threads. While there are none, `observation` is not asked."""
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -70,7 +70,7 @@ class Rule:
     """One derivative rule and where its arguments come from.
 
     function: as it was declared; upcasting: the function for half precision, which is computed in
-    float32 (half_precision.py); sources: of its positional arguments after g; keywords: the
+    float32 (half_precision.py); sources: what its positional arguments after g are; keywords: the
     operation's parameters that it asks for; wants_index: whether it asks for `index`.
     """
 
@@ -147,7 +147,7 @@ class Primitive(Facets):
     takes_out: whether `forward` takes `out`, an array of the result's shape and dtype to fill.
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
-    pull_rules, push_rules: one Rule per input, None where there is no derivative.
+    pull_rules, push_rules: one Rule per input, None where the derivative is zero.
     plan: a function; for a tuple that says which inputs need a gradient it returns the Plan.
 
     A declaration may also set, by keyword, the attributes of the base class `Facets` (facets.py),
@@ -197,8 +197,6 @@ class Primitive(Facets):
         self.declare(kind, self.inputs, options)
         if "y" in self.inputs:
             raise explain.input_named_y(name)
-        if kind != "constant" and len(pull_rules) != len(self.inputs):
-            raise explain.rules_missing(self, len(pull_rules))
         self.pull_rules = pulls = self._rules(pull_rules, defaults)
         self.push_rules = pulls if push_rules is None else self._rules(push_rules, defaults)
         self.plan: Callable[[tuple[bool, ...]], Plan] = lru_cache(1000)(partial(Plan, self))
@@ -211,6 +209,8 @@ class Primitive(Facets):
     def _rules(
         self, given: Sequence[RuleFunction | Rule | None], defaults: Params
     ) -> tuple[Rule | None, ...]:
+        if self.kind != "constant" and len(given) != len(self.inputs):
+            raise explain.rules_missing(self, len(given))
         inputs = () if self.variadic else self.inputs
         rule: Any = lambda f: Rule(f, self.name, inputs, defaults) if callable(f) else f
         return tuple(map(rule, given))

@@ -49,8 +49,8 @@ class Tensor(Methods):
     __array_priority__ = 1000  # of array * tensor; NumPy's arrays call methods/numpy_calls.py
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a subclass that does not say how operations treat it, as a symbolic tensor does.
-        Raises TypeError."""
+        """Refuse a subclass without `__minigrad_apply__`, which a symbolic tensor has. Raises
+        TypeError."""
         super().__init_subclass__(**options)
         if not hasattr(cls, "__minigrad_apply__"):
             raise explain.unknown_to_operations(cls)
@@ -72,9 +72,9 @@ class Payload:
 
     Outside operations the engine handles a payload like an array. A class must therefore provide,
     for the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`, `base`,
-    `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (for sums of
-    cotangents); `array` is the array inside. Of the methods below it must define the first.
-    (minigrad/optim/optimizer.py asks for two more, where updates are recorded.)
+    `copy()`, `astype(dtype)`, `payload[...] = values`, and the operators of rules and of sums of
+    cotangents (`a * b`, `a += b`, …); `array` is the array inside. Of the methods below it must
+    define the first. (optim/optimizer.py asks for two more, where updates are recorded.)
 
     Example: within `vmap(f)(x)`, f gets a Tensor whose array is a batched payload, x with a hidden
     axis. `mg.sin` of it calls `apply`, then `compute`, which calls `__minigrad_apply__` of the
@@ -83,7 +83,7 @@ class Payload:
 
     Nesting: nodes and tangents belong to the tensor, so derivatives nest with payloads in any
     order. Nested vmaps give one payload with several hidden axes. The two kinds do not meet: a
-    recording refuses a batched payload, and a compiled function called within vmap runs as itself.
+    program refuses a batched payload, and a compiled function called within vmap runs as itself.
 
     Views: where a view operation returns a payload on the same memory (as `base` tells), both
     tensors share one version counter. In-place writes: an operation computes the new values; their
@@ -126,8 +126,8 @@ class Leaf(Node):
     """The node of a tensor that the user made and whose gradient is wanted.
 
     tensor: a weak reference to it; stores_grad: whether a backward pass adds the gradient to
-    `.grad`; array, version: the tensor's payload, and counter if that has memory, from which the
-    tensor is made again if the program has dropped it.
+    `.grad`; array, version: the tensor's payload and counter (None if the payload is immutable),
+    from which the tensor is made again if the program has dropped it.
     """
 
     array: Array
@@ -198,7 +198,7 @@ def ensure_version(tensor: Tensor) -> Version:
 def current_node(tensor: Tensor) -> Node | None:
     """The node of the tensor's present values; None if they are constant. `tensor.node` may be that
     of older values, where memory was written through the base or another view: then it is derived
-    again, or an error raised where that is impossible (`View.refresh`)."""
+    again, or InPlaceError raised where that is impossible (`View.refresh`)."""
     if tensor.view_of is not None:
         tensor.view_of.refresh(tensor)
     return tensor.node
@@ -286,7 +286,7 @@ def add_to_grad(
     tensor: Tensor, g: Any, create_graph: bool, stored: Gradients | None, owned: bool = False
 ) -> None:
     """Add g to `.grad`. With `create_graph`, or tangents, the sum is a new tensor with its graph;
-    otherwise a first gradient is copied, and a later one added to the memory of `.grad`."""
+    otherwise a first gradient is copied, and a later one added to a leaf's `.grad` in place."""
     with _storing:
         old = tensor.stored_grad
         if old is not None and old.array.shape != g.shape:
@@ -299,7 +299,7 @@ def add_to_grad(
 
 
 def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:
-    """A gradient as a new tensor, with the strides of the tensor that it belongs to."""
+    """A gradient as a new tensor; one made of an array has the strides of `tensor`."""
     if isinstance(g, Tensor):
         return registry["clone"](g)
     array = backend.canonical(g)

@@ -4,21 +4,21 @@ The result of a view operation shares memory and version counter with its operan
 the base (the tensor at which the chain of views begins) and the operations that lead from there.
 
 An in-place operation computes the new values out of place (so it is recorded like any other) and
-then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. Which node
-changes, as in PyTorch:
+then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. The nodes
+change as in PyTorch (names in quotes are keys of explain.IN_PLACE):
 
     target                     recording                            not recording
     no view                    the target gets the values' node     none
     view                       the base gets that of scatter_view   none
     leaf; view made a leaf     refused ("leaf"; "own leaf")         none
     view of a leaf             refused ("leaf's view")              none
-    view made under no_grad,   refused (View.restriction) if it     none
-    by split or a Function     or the values have a node
+    view made under no_grad,   refused (View.restriction) if the    none
+    by split or a Function     base or the values have a node
 
-`scatter_view` is "the base, with this region replaced". The node of the target is then derived from
-the base's at once, that of every other view when it is next used (`View.refresh`). Tangents are
-replaced with recording off, too. Saved values: `values()` of a node raises if one was overwritten,
-except that the node of the written values gets a copy (`_keep_old_values`), so `y.sin_()` works.
+`scatter_view` is "the base, with this region replaced". A target that is a view then gets the node
+derived from the base's, recording or not; every other view gets it when it is next used
+(`View.refresh`). Tangents are replaced with recording off, too. A node's `values()` raises if a
+saved value was overwritten; but `y.sin_()` works: its node gets a copy (`_keep_old_values`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from .tensor import Leaf, Payload, Tensor, current_node, ensure_version, record,
 
 @dataclass(eq=False, slots=True)
 class View:
-    """What the handle of a view knows of its base.
+    """What a view knows of its base.
 
-    base: the tensor whose memory it shares: not a view itself, or a view that was made a leaf.
+    base: the tensor whose memory it shares, which is no view, or a view that was made a leaf.
     op: the view operation that made it, with its parameters.
     parent_view: the view that this operation was applied to, None if that was the base.
     derived_at: the version's count when the tensor's node was last derived from the base's.
@@ -73,21 +73,23 @@ class View:
                 raise explain.view_and_leaf(tensor)
             self.derived_at = tensor.version.count
             return  # the base is a constant, so the leaf is right for the present values
-        if self.restriction == "no_grad" and current_node(self.base) is not None:
-            if not state.recording:
-                return  # its node is not needed now
+        ambiguous = self.restriction == "no_grad" and current_node(self.base) is not None
+        if ambiguous and state.recording:
             raise explain.ambiguous_view(tensor)
         count = tensor.version.count
         with observe.unobserved():
             current = self.base
-            before, state.recording = state.recording, True  # it must have a node when this ends
+            before, state.recording = state.recording, not ambiguous  # even in no_grad, for a node
             try:
                 for prim, params in self.steps:
                     current = prim(current, **params)
             finally:
                 state.recording = before
+        tensor.tangents = current.tangents
+        if ambiguous:  # its node stays out of date, which raises the error when recording
+            return
         _move_retained(tensor.node, current.node)
-        tensor.node, tensor.tangents = current.node, current.tangents
+        tensor.node = current.node
         self.derived_at = count  # set last: after an interrupt the view is refreshed again
 
 

@@ -36,6 +36,11 @@ def declared(monkeypatch):
             r"got 1 for 2 \(inputs: a, b\)",
         ),
         (
+            lambda: general("new", lambda xp, a, b: a * b, [None, None], [None]),
+            TypeError,
+            r"got 1 for 2 \(inputs: a, b\)",
+        ),
+        (
             lambda: elementwise("new", lambda xp, x: x, lambda g, z: g),
             TypeError,
             "`z` is neither an input",

@@ -200,6 +200,27 @@ def in_place_operations_move_tangents(m):
     return jvp_of(m)(f, (m.tensor([1.0, 2.0, 3.0]),), (m.tensor([7.0, 2.0, 2.0]),))[1]
 
 
+@s.gives([3.0, 15.0, 15.0, 5.0])
+def tangents_of_a_view_that_was_made_and_written_under_no_grad(m):
+    """The view's node may be out of date under no_grad, its tangents may not: x, w both require a
+    derivative, x a forward one. The view is zeroed, scaled, its base is scaled, or nothing.
+    """
+
+    def pushed(write):
+        def f(x):
+            a = x * m.ones(3, requires_grad=True)
+            with m.no_grad():
+                v = a[0]
+                write(a, v)
+                return v * 5 + (3 * x[1] if write is zero else 0)
+
+        return jvp_of(m)(f, (m.ones(3),), (m.ones(3),))[1]
+
+    zero = lambda a, v: v.zero_()
+    writes = zero, lambda a, v: v.mul_(3), lambda a, v: a.mul_(3), lambda a, v: None
+    return m.stack([pushed(write) for write in writes])
+
+
 test_minigrad, test_pytorch = s.tests()
 
 
