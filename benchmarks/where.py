@@ -111,10 +111,10 @@ def _cost_of_the_clock() -> float:
     return min(costs)
 
 
-def compiled_step(name: str, peer: str) -> Any:
-    """The compiled function of a workload's peer, after so many runs that it is replayed."""
+def built(name: str, peer: str) -> tuple[Callable[[], Any], Any]:
+    """The run of a workload's peer, and the function that it has compiled."""
     import minigrad as mg
-    from benchmarks import harness, workloads
+    from benchmarks import workloads
 
     made: list[Any] = []
     compile = mg.compile
@@ -130,9 +130,17 @@ def compiled_step(name: str, peer: str) -> Any:
         run = workloads.load()[name].peers[peer]()
     finally:
         mg.compile = compile
+    return run, made[0]
+
+
+def compiled_step(name: str, peer: str) -> Any:
+    """The compiled function of a workload's peer, after so many runs that it is replayed."""
+    from benchmarks import harness
+
+    run, step = built(name, peer)
     for _ in range(harness.COMPILING + 1):
         run()
-    return made[0]
+    return step
 
 
 def main(argv: list[str]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks import (
+    first_calls,
     growth,
     harness,
     machine,
@@ -25,6 +26,7 @@ from benchmarks import (
     workloads,
 )
 from benchmarks.workloads import network_2_25, on_cuda, scalar_chain
+from minigrad.program import kernel_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [f"small_{name}" for name in ("add", "multiply", "exp", "sum", "matmul")]
@@ -721,3 +723,27 @@ def test_where_the_time_of_a_step_goes() -> None:
     whole = found.pop("whole")
     assert [*found] == ["products", "kernels", "NumPy", "Python"] and found["kernels"] == 0
     assert min(found["products"], found["NumPy"]) > 0 and sum(found.values()) >= 0.99 * whole
+
+
+@pytest.mark.parametrize("peer", ["minigrad compiled", "minigrad fused"])
+def test_first_calls_are_all_calls_up_to_the_first_replay_as_asked_for(peer, monkeypatch, tmp_path):
+    if not harness.is_available(peer):
+        pytest.skip("Numba is not installed")
+    monkeypatch.setenv("MINIGRAD_KERNELS", str(tmp_path))
+    monkeypatch.setenv("MINIGRAD_KERNELS_WAIT", "1")
+    kernel_files.compiled.cache_clear()  # other tests may have compiled the same kernels
+    found = first_calls.first_calls("two_moons", peer)
+    assert len(found["before"]) == 5, (
+        "one plain call, two recorded, the first replay, the one asked for"
+    )
+    assert len(found["later"]) == first_calls.LATER
+    assert bool(list(tmp_path.glob("k*.py"))) == (peer == "minigrad fused")
+    line = first_calls._line("two_moons", "a process", found, tmp_path)
+    assert line.count("|") == first_calls.HEAD.count("|") and line.endswith("MiB |") == (
+        peer == "minigrad fused"
+    )
+
+
+def test_the_command_on_first_calls_says_what_it_does_not_know():
+    done = run_module("benchmarks.first_calls", "small_add")
+    assert done.returncode == 2 and "two_moons" in done.stderr
