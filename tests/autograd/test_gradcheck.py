@@ -444,6 +444,69 @@ def test_inputs_that_overlap_themselves_are_refused(layout) -> None:
         )
 
 
+# ------------------------------------------------------------------------------- batches of passes
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_batches_of_right_derivatives_pass(fast) -> None:
+    """Real and complex, several inputs and outputs, one of them unused, empty, without axes."""
+    both = {"check_batched_grad": True, "check_batched_forward_grad": True}
+    for f, inputs in (
+        (lambda x, y: (x @ y, x.sum(), y * 2), (real(2, 3), real(3, 2))),
+        (lambda x: (x * x.conj()).real, (imaginary(3),)),
+        (lambda x: x.exp(), (imaginary(2),)),
+        (lambda x: mg.nn.functional.conv2d(x, x[:1, :1, :2, :2]), (real(1, 1, 3, 3),)),
+        (lambda x: (x.max(0)[0], x.sort(0)[0], x.cumsum(0)), (real(3, 2),)),
+        (lambda x: x.sum() * 2, (real(0),)),
+        (lambda x: x * 2, (real(1)[0].detach().requires_grad_(),)),
+    ):
+        assert gradcheck(f, inputs, fast_mode=fast, check_forward_ad=True, **both)
+        assert gradgradcheck(f, inputs, fast_mode=fast, check_batched_grad=True)
+
+
+def test_a_backward_that_fails_or_differs_in_a_batch_is_found(torch) -> None:
+    inside = function(kept(lambda x: x * 2), lambda ctx, g: g * 2 + 0 * g.sum().item())
+    differs = function(
+        kept(lambda x: x * 2), lambda ctx, g: g * (2 if type(g.array) is np.ndarray else 3)
+    )
+    x = real(3)
+    for f in (inside, differs):
+        assert gradcheck(f, x)
+    with pytest.raises(GradcheckError, match="a batch of incoming gradients failed"):
+        gradcheck(inside, x, check_batched_grad=True)
+    with pytest.raises(GradcheckError, match="the gradient of output 0 with respect to input 0 is"):
+        gradcheck(differs, x, check_batched_grad=True)
+    assert gradcheck(differs, x, check_batched_grad=True, raise_exception=False) is False
+
+    class Inside(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 + 0 * g.sum().item()
+
+    its = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(Inside.apply, its)
+    with pytest.raises(RuntimeError, match="batched gradients"):
+        torch.autograd.gradcheck(Inside.apply, its, check_batched_grad=True)
+
+
+def test_a_forward_mode_that_fails_or_differs_in_a_batch_is_found() -> None:
+    rules = {
+        "failed": lambda ctx, t: t * 2 + 0 * t.sum().item(),
+        "the tangent of output 0 along input 0 is": lambda ctx, t: (
+            t * (2 if type(t.array) is np.ndarray else 3)
+        ),
+    }
+    for message, rule in rules.items():
+        f = function(kept(lambda x: x * 2), lambda ctx, g: g * 2, jvp=rule)
+        assert gradcheck(f, real(3), check_forward_ad=True)
+        with pytest.raises(GradcheckError, match=message):
+            gradcheck(f, real(3), check_forward_ad=True, check_batched_forward_grad=True)
+
+
 def test_read_only_memory() -> None:
     array = np.ones(3)
     array.flags.writeable = False
@@ -454,8 +517,8 @@ def test_read_only_memory() -> None:
 def test_options_that_cannot_be_offered_say_so() -> None:
     with pytest.raises(ValueError, match="check_sparse_nnz=True is about sparse tensors"):
         gradcheck(lambda x: x * 2, real(2), check_sparse_nnz=True)
-    with pytest.raises(ValueError, match="check_batched_grad=True is not offered"):
-        gradcheck(lambda x: x * 2, real(2), check_batched_grad=True)
+    with pytest.raises(ValueError, match="needs check_forward_ad=True"):
+        gradcheck(lambda x: x * 2, real(2), check_batched_forward_grad=True)
     with pytest.raises(ValueError, match="nothing to check"):
         gradcheck(lambda x: x * 2, real(2), check_backward_ad=False)
 

@@ -25,6 +25,7 @@ from typing import Any
 from ... import backend
 from ...core.tensor import Tensor, current_node
 from ...grad_mode import enable_grad
+from .batched import check_batched_forward, check_batched_reverse
 from .comparison import GradcheckError, GradientCheck, random_leaf
 from .forward import check_forward, pushed_forward
 from .inputs import check_inputs
@@ -48,6 +49,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -62,13 +64,18 @@ def gradcheck(
     nondet_tol: how much two runs of the same backward pass may differ; check_undefined_grad:
     outputs that were not used must count as outputs with zero gradients; check_grad_dtypes: no rule
     on the way may return a gradient in another dtype than its input's (else the engine casts);
-    check_forward_ad, check_backward_ad: the modes to check; fast_mode: compare one random
-    projection uᵀ J v of each Jacobian instead of all its entries. check_sparse_nnz and
-    check_batched_grad exist for PyTorch's sake and must stay False. Raises ValueError where nothing
-    requires grad, GradcheckError (always) for inputs whose elements overlap in memory. Warns
-    (UserWarning) below double precision.
+    check_batched_grad, check_batched_forward_grad: a backward (forward) pass over a batch of
+    incoming gradients (tangents) gives what single passes give; check_forward_ad,
+    check_backward_ad: the modes to check; fast_mode: compare one random projection uᵀ J v of each
+    Jacobian instead of all its entries. check_sparse_nnz exists for PyTorch's sake and must stay
+    False. Raises ValueError where nothing requires grad, GradcheckError (always) for inputs whose
+    elements overlap in memory. Warns (UserWarning) below double precision.
     """
-    _check_options(check_sparse_nnz, check_batched_grad, check_forward_ad or check_backward_ad)
+    _check_options(
+        check_sparse_nnz,
+        check_forward_ad or check_backward_ad,
+        check_batched_forward_grad and not check_forward_ad,
+    )
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     check = GradientCheck(func, given, eps, atol, rtol, nondet_tol)
     with enable_grad(), backend.ignore_float_errors():
@@ -83,8 +90,12 @@ def gradcheck(
                 check_zero_cotangents(check, places)
             if places and check_backward_ad and check_undefined_grad:
                 check_undefined(check, places)
+            if places and check_backward_ad and check_batched_grad:
+                check_batched_reverse(check, places)
             if places and check_forward_ad:
                 check_forward(check, places)
+            if places and check_batched_forward_grad:
+                check_batched_forward(check, places)
         except GradcheckError:
             if raise_exception:
                 raise
@@ -92,18 +103,15 @@ def gradcheck(
     return True
 
 
-def _check_options(sparse: bool, batched: bool, any_mode: bool) -> None:
+def _check_options(sparse: bool, any_mode: bool, batches_alone: bool) -> None:
     """Raise ValueError for what is not offered, and where nothing is asked for."""
     if sparse:
         raise ValueError(
             "gradcheck: check_sparse_nnz=True is about sparse tensors, which minigrad does not"
             " have; leave it out."
         )
-    if batched:
-        raise ValueError(
-            "gradcheck: check_batched_grad=True is not offered; compare func.vmap over a vjp with"
-            " single calls instead."
-        )
+    if batches_alone:
+        raise ValueError("gradcheck: check_batched_forward_grad=True needs check_forward_ad=True.")
     if not any_mode:
         raise ValueError(
             "gradcheck: check_forward_ad and check_backward_ad are both off, so there is nothing to"
