@@ -508,12 +508,13 @@ class Library:
         self.mine = module is mg
 
     def run(
-        self, program: Program, skip: frozenset[int] = frozenset(), forward: bool = False
+        self, program: Program, skip: frozenset[int] = frozenset(), forward: str = ""
     ) -> Outcome:
         """Execute, then differentiate the weighted sum of all variables. Statements in `skip` are
         left out; others that raise are noted.
 
-        forward: carry tangents (minigrad's forward mode) instead of going back.
+        forward: carry tangents (minigrad's forward mode) instead of going back: "alone", or "over a
+        graph" that is recorded, too.
         """
         m, variables, leaves, outcome = self.module, [], [], Outcome()
         m.set_grad_enabled(True)
@@ -533,9 +534,10 @@ class Library:
                             x.requires_grad_()
                             leaves.append((x, number))
                         elif kind == "leaf":
-                            x = m.autograd.forward_ad.make_dual(
-                                x, self._tensor(direction(rest[0], number))
-                            )
+                            tangent = self._tensor(direction(rest[0], number))
+                            with m.enable_grad():
+                                x = x.requires_grad_() * 1 if forward == "over a graph" else x
+                            x = m.autograd.forward_ad.make_dual(x, tangent)
                         variables.append(x)
                     elif kind in ("inplace", "set", "put"):
                         self._write(variables, kind, rest)
@@ -548,7 +550,7 @@ class Library:
                 except Exception as error:
                     outcome.stopped = (number, error)
                     return outcome
-            m.set_grad_enabled(True)
+            m.set_grad_enabled(not forward)  # a view that no_grad made has tangents, no gradient
             try:
                 self._differentiate(variables, leaves, outcome, forward)
             except Exception as error:
@@ -558,7 +560,7 @@ class Library:
         return outcome
 
     def _differentiate(
-        self, variables: list[Any], leaves: list[Any], outcome: Outcome, forward: bool
+        self, variables: list[Any], leaves: list[Any], outcome: Outcome, forward: str
     ) -> None:
         m = self.module
         kept = [v for v in variables if v is not None]
@@ -716,19 +718,16 @@ def judge(program: Program, torch: Any = None) -> Verdict:
     )
 
 
-def judge_forward(program: Program) -> Verdict:
-    """Compare minigrad's forward mode with the naive machine. Nothing is kept for a reverse pass,
-    so nearly every program must go through.
-
-    Programs with no_grad are left out: it switches off recording, which is reverse mode's business.
+def judge_forward(program: Program, forward: str = "alone") -> Verdict:
+    """Compare minigrad's forward mode with the naive machine, for which no_grad is left out: it
+    switches off recording, and tangents go on. Without a graph no pass needs saved values, so
+    nearly every program must go through.
     """
     skip: frozenset[int] = frozenset()
-    if any(s[0] == "no_grad" for s in program):
-        return Verdict("not for forward mode")
     while True:
         skip = closed(program, skip)
         with mg.autograd.forward_ad.dual_level():
-            mine = Library(mg).run(program, skip, forward=True)
+            mine = Library(mg).run(program, skip, forward)
         if not mine.stopped:
             break
         if mine.stopped[0] is None or not _acceptable(mine.stopped[1]):
@@ -738,7 +737,8 @@ def judge_forward(program: Program) -> Verdict:
                 mine.stopped[1],
             )
         skip |= {mine.stopped[0]}
-    problem = _differences(mine, Naive().run(program, skip), full=False)
+    recording = [("no_grad", False) if s[0] == "no_grad" else s for s in program]
+    problem = _differences(mine, Naive().run(recording, skip), full=False)
     return Verdict("DISAGREE", problem) if problem else Verdict("agree")
 
 
