@@ -2,8 +2,9 @@
 
 The files, each of which needs only those before it:
 
-- payload: what every call needs: dtypes and their promotion, numerical errors that are ignored, the
-array types, the library that computes on each (`array_module`), and what becomes a payload;
+- dtypes: their names, the default one, promotion, the numbers that each can hold;
+- payload: what every call needs: numerical errors that are ignored, the array types, the library
+that computes on each (`array_module`), and what becomes a payload;
 - devices: where payloads are, and moving them;
 - creation: arrays from numbers, from other libraries, at random;
 - layout: strides, views, copies in a given order;
@@ -37,6 +38,37 @@ from .devices import (
     same_device,
     to_device,
     to_device_of,
+)
+from .dtypes import (
+    NOT_UPCAST,
+    PYTHON_SCALARS,
+    SINGLE_OR_DOUBLE,
+    DType,
+    as_dtype,
+    bfloat16_dtype,
+    bool_,
+    can_write,
+    complex64,
+    complex128,
+    default_dtype,
+    dtype_of_kind,
+    float16,
+    float32,
+    float64,
+    in_range,
+    int8,
+    int16,
+    int32,
+    int64,
+    integer_of,
+    is_complex,
+    is_floating,
+    is_narrow,
+    modulo,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    uint8,
 )
 from .kernels import (
     allclose,
@@ -80,54 +112,25 @@ from .npz import load_arrays, save_arrays
 from .payload import (
     IMMUTABLE,
     MODULES,
-    NOT_UPCAST,
     NUMPY_PAYLOADS,
-    PYTHON_SCALARS,
     SCALAR_DTYPES,
-    SINGLE_OR_DOUBLE,
     Array,
-    DType,
     NumpyArray,
     Shape,
     array_module,
-    as_dtype,
     as_payload,
-    bfloat16_dtype,
-    bool_,
-    can_write,
     canonical,
-    complex64,
-    complex128,
-    default_dtype,
-    dtype_of_kind,
-    float16,
-    float32,
-    float64,
     ignore_float_errors,
-    in_range,
-    int8,
-    int16,
-    int32,
-    int64,
-    integer_of,
-    is_complex,
     is_differentiable,
-    is_floating,
     is_immutable,
-    is_narrow,
     library_of,
     load_cupy,
     materialise,
-    modulo,
     numpy,
     on_device,
     ones,
-    promote_types,
     register_array_type,
-    result_type,
-    set_default_dtype,
     to_numpy,
-    uint8,
     zeros,
 )
 from .printing import format_array

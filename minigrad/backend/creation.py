@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import DeviceError
 from .devices import library_of
-from .payload import MODULES, Array, Shape, canonical, describe, ignore_float_errors, on_device
+from .dtypes import describe
+from .payload import MODULES, Array, Shape, canonical, ignore_float_errors, on_device
 
 pi, e, inf, nan = float(np.pi), float(np.e), float("inf"), float("nan")
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinAlgError
-from .payload import Array, array_module, ignore_float_errors, is_floating
+from .dtypes import is_floating
+from .payload import Array, array_module, ignore_float_errors
 
 
 def broadcast_rows(

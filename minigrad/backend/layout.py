@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .payload import MODULES, SINGLE_OR_DOUBLE, Array, DType, Shape, is_immutable
+from .dtypes import SINGLE_OR_DOUBLE, DType
+from .payload import MODULES, Array, Shape, is_immutable
 
 
 def shares_memory(array: Array, source: Array) -> bool:

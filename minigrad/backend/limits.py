@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .payload import DType, bool_, is_floating
+from .dtypes import DType, bool_, is_floating
 
 finfo, iinfo = np.finfo, np.iinfo
 """The limits of floating and of integer dtypes: eps, max, min, tiny, bits."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .payload import Array, float32, to_numpy
+from .dtypes import float32
+from .payload import Array, to_numpy
 
 
 def format_array(array: Array, prefix: str) -> str:
