@@ -79,8 +79,9 @@ class Facets:
 
     pull_notation: tuple[str | None, ...] | str | None = None
     """How mathematics writes the pull rule of an operand, where that rule computes it in more
-    operations: "g * (x == y) / sum(x == y)"; of several operands a tuple. It is for real numbers.
-    None: the operations of the rule are written."""
+    operations: "g * (x == y) / sum(x == y)"; of several operands a tuple. For
+    complex numbers its conjugates are filled in, unless the rule itself conjugates: then it is for
+    real numbers. None: the operations of the rule are written."""
 
     push_notation: tuple[str | None, ...] | str | None = None
     """As `pull_notation`, of the push rule: "sum(t * (x == y)) / sum(x == y)"."""

@@ -18,6 +18,7 @@ from ..core.observe import Event, unobserved
 from ..core.tensor import Tensor
 from ..errors import AutogradError
 from . import sentences
+from .derivatives import is_complex, is_factor
 from .trace_writer import TraceWriter
 from .values import array_of, payload_value
 
@@ -134,8 +135,17 @@ class Adjoints:
             and self._broadcast(edges[0])
         )
         rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
+        conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
         formula, say = sentences.pulled(
-            [(name, g) for name, g in upstream], target, local, c, before, after, summed, rule
+            upstream,
+            target,
+            local,
+            c,
+            before,
+            after,
+            summed,
+            rule,
+            conjugate=conjugate,
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []
@@ -257,16 +267,15 @@ def _slots(node: Node, parts: list[tuple[Node, Any]]) -> list[int]:
 
 
 def _local_adjoints(node: OpNode, g: Any, parts: list[tuple[Node, Any]]) -> list[Any]:
-    """∂y/∂x for each contribution where it is one number or one number an element: the
-    operation's own rule with g = 1.
+    """∂y/∂x for each contribution where it is one number or one number an element (of complex
+    numbers its conjugate): the operation's own rule with g = 1.
     """
     single = node.shape == () and all(p is None or p.shape == () for p in node.parents)
     if not single and not (node.primitive.elementwise and node.unbroadcast is None):
         return [None] * len(parts)
     ones = backend.ones(g.shape, g.dtype, g)
-    return [
-        array_of(c) for _, c in pull_operation(node, ones, {parent for parent, _ in parts}, False)
-    ]
+    pulled = pull_operation(node, ones, {parent for parent, _ in parts}, False)
+    return [array_of(c) if is_factor(node.primitive, g, c) else None for _, c in pulled]
 
 
 def _separated(node: Node, g: Any, parts: list[tuple[Node, Any]]) -> list[list[Any]]:

@@ -4,6 +4,9 @@ matrices.
 The rule itself runs, on symbols that stand for the operands: each operation in it returns a symbol
 that knows how it was made, and the operations' notation writes it. Only where a rule computes in
 many operations what mathematics writes in few, a declaration says so (`pull_notation`).
+
+Of complex numbers a backward pass takes conjugates, as PyTorch does: `v̄4 · conj(cos z)` and
+`v̄1 @ b^H`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,21 @@ from ..core.observe import unobserved
 from ..core.primitive import OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor
 from ..grad_mode import no_grad
-from ..ops.elementwise import mul, ones_like, power, rsqrt, zeros_like
+from ..ops.elementwise import (
+    add,
+    cast,
+    conj,
+    div,
+    imag,
+    mul,
+    neg,
+    ones_like,
+    power,
+    real,
+    rsqrt,
+    sub,
+    zeros_like,
+)
 from ..ops.shape import broadcast_to, permute, reshape, sum_to
 from . import notation
 from .notation import ATOM, Ranked, Token, Tokens
@@ -83,17 +100,11 @@ class Rules:
         dot = notation.symbol(source, "dot", "d")
         if made is None:
             return None
-        if made.primitive.kind in ("linear", "bilinear"):
+        if made.primitive.kind in ("linear", "bilinear") and made.primitive is not cast:
             names = [*made.names]
             names[index] = dot
             found = notation.expression(made.primitive, names, made.params)
             return found if _length(found) <= LONGEST else None
-        if (
-            made.primitive.pointwise
-            and not made.primitive.elementwise
-            and text_of_rule(made.primitive, index, made.operands, push=True) is None
-        ):
-            return None  # their push rules speak of real parts and of copies
         return self._written(made, index, name, dot, push=True)
 
     def _written(
@@ -105,7 +116,6 @@ class Rules:
             for operand, place, own in zip(made.operands, places, made.names, strict=True)
         ]
         result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
-        push = push and not made.primitive.elementwise  # whose rule is one for both modes
         key = _key(made, index, push)
         if key is None or key not in self._known:
             self._known[key] = _formula(made, index, names, result, adjoint, push)
@@ -236,6 +246,9 @@ def rule_of(
     index: of the operand; operands: payloads and Python numbers; names: their tokens, in order;
     result, g: the tokens of the result and of its adjoint, or of the operand's tangent.
     """
+    backward = not push
+    conjugates = backward and not primitive.conjugates
+    push = push and not primitive.elementwise  # whose rule is one for both modes
     ask = primitive.push_rule if push else primitive.pull_rule
     rule = ask(index) if primitive.kind != "constant" else None
     many = _elements(operands) > LARGEST
@@ -246,7 +259,16 @@ def rule_of(
         given = {**dict(zip(primitive.inputs, names, strict=True)), "y": result}
         given["t" if push else "g"] = g
         ranked: dict[str, Ranked] = {name: ([token], ATOM) for name, token in given.items()}
-        return notation.declared(text, ranked, params)[0]
+        if not (conjugates and any(map(is_complex, operands))):
+            return notation.declared(text, ranked, params)[0]
+        both = zip(primitive.inputs, operands, strict=True)
+        return notation.declared(
+            text,
+            ranked,
+            params,
+            conjugated={"y", *(name for name, operand in both if is_complex(operand))},
+            part=not is_complex(operands[index]),
+        )[0]
     with unobserved(), no_grad(), backend.ignore_float_errors():
         values = [_one(o) if primitive.pointwise else o for o in operands]
         inputs = [
@@ -255,28 +277,64 @@ def rule_of(
         made = primitive(*values, **params)
         named = [_source(s, inputs, Symbol(made, [result])) for s in rule.sources]
         like = values[index] if push else made
-        out = rule.function(
-            Symbol(backend.ones(like.shape, like.dtype, made), [g]),
-            *named,
-            **rule.keyword_arguments(params, index),
-        )
+        incoming = Symbol(backend.ones(like.shape, like.dtype, made), [g])
+        out = rule.function(incoming, *named, **rule.keyword_arguments(params, index))
+        if backward and is_complex(made):
+            out = _conjugated(out, incoming) if conjugates else out
+            out = out if is_complex(values[index]) or not is_complex(out) else real(out)
     return _tokens(out)[0]
 
 
 def text_of_rule(
     primitive: Primitive, index: int, operands: Sequence[Any], push: bool
 ) -> str | None:
-    """How a declaration writes the rule for one operand; it does so for real numbers."""
+    """How a declaration writes the rule for one operand. Where the rule is another one for complex
+    numbers, the text is for real ones."""
+    push = push and not primitive.elementwise
     texts = primitive.push_notation if push else primitive.pull_notation
-    if texts is None or any(_is_complex(o) for o in operands):
+    if texts is None or (primitive.conjugates and any(map(is_complex, operands))):
         return None
     return texts[index]
 
 
-def _is_complex(operand: Any) -> bool:
+def is_complex(operand: Any) -> bool:
+    """Whether an operand is a complex number, or a tensor or an array of them."""
     if isinstance(operand, complex):
         return True
     return hasattr(operand, "dtype") and backend.is_complex(operand.dtype)
+
+
+def is_factor(primitive: Primitive, incoming: Any, outgoing: Any) -> bool:
+    """Whether a derivative is a number by which the rule multiplies. It is not where real parts or
+    conjugates are taken."""
+    found = is_complex(incoming)
+    return found == is_complex(outgoing) and not (found and primitive.conjugates)
+
+
+def _conjugated(value: Any, g: Symbol) -> Any:
+    """conj(R(conj(g))) of a rule R(g), with the conjugates at what R multiplies g by: as the
+    backward pass computes it."""
+    if not isinstance(value, Symbol):
+        return value.conjugate() if isinstance(value, complex) else value
+    if value is g or not is_complex(value):
+        return value
+    if not isinstance(value.made, tuple):
+        return conj(value)
+    primitive, args, params = value.made
+    keeps_conjugates = primitive in (add, sub, mul, div, neg) or primitive.kind == "linear"
+    through = keeps_conjugates and sum(map(is_complex, args)) == 1  # 1 - conj(y ** 2), conj(x).T
+    if not through and not _depends(value, g):
+        return conj(value)
+    if "inverse" in params:  # the conjugate of a Fourier transform goes in the other direction
+        params = {**params, "inverse": not params["inverse"]}
+    return Symbol(value.array, (primitive, tuple(_conjugated(a, g) for a in args), params))
+
+
+def _depends(value: Any, g: Symbol) -> bool:
+    """Whether a value was computed from g."""
+    if value is g or not isinstance(value, Symbol) or not isinstance(value.made, tuple):
+        return value is g
+    return any(_depends(a, g) for a in value.made[1])
 
 
 def _one(operand: Any) -> Any:
@@ -295,28 +353,40 @@ def _tokens(value: Any) -> Ranked:
     """A symbol or a number as tokens."""
     if not isinstance(value, Symbol):
         token = notation.plain(value)
-        return [token], notation.NEGATIVE if notation.is_negative(token) else ATOM
+        return [token], notation.NEGATIVE if notation.is_signed(token) else ATOM
     if isinstance(value.made, list):
         return value.made, ATOM
     primitive, args, params = value.made
+    if primitive in (conj, real, imag) and not is_complex(args[0]):
+        return ([notation.num(0)], ATOM) if primitive is imag else _tokens(args[0])
+    if primitive is cast and is_complex(args[0]) and not is_complex(value):
+        primitive, params = real, {}
     if primitive in (zeros_like, ones_like):
         return [notation.num(int(primitive is ones_like))], ATOM
     if primitive is mul and args[0] is args[1]:
         return _raised(args[0], notation.num(2)), ATOM
-    if primitive is mul and _made_by(args[1], rsqrt):
-        root: Token = {"t": "sqrt", "of": _tokens(args[1].made[1][0])[0]}
-        return [
-            *notation.within(_tokens(args[0]), notation.RANK["/"]),
-            notation.op("/"),
-            root,
-        ], notation.RANK["/"]
+    if primitive is mul and (root := _root_below(args[1])) is not None:
+        left = notation.within(_tokens(args[0]), notation.RANK["/"])
+        return [*left, notation.op("/"), *root], notation.RANK["/"]
     if (primitive is power and params["n"] == 1) or _is_identity(primitive, args[0], params):
         return _tokens(args[0])
     if primitive is permute and _swaps_last(params["axes"]):
-        return _raised(args[0], {"t": "fn", "text": "T"}), ATOM
+        turned, letter = args[0], "T"
+        if _made_by(turned, conj):
+            turned, letter = turned.made[1][0], "H"
+        return _raised(turned, {"t": "fn", "text": letter}), ATOM
     if primitive is broadcast_to and _made_by(args[0], reshape):
         args = (args[0].made[1][0], *args[1:])  # sizes of 1 are put in: no news
     return notation.applied(primitive, [_tokens(a) for a in args], params)
+
+
+def _root_below(value: Any) -> Tokens | None:
+    """Of 1/√x, or of its conjugate, what stands below the line."""
+    if _made_by(value, rsqrt):
+        return [{"t": "sqrt", "of": _tokens(value.made[1][0])[0]}]
+    if _made_by(value, conj) and (root := _root_below(value.made[1][0])) is not None:
+        return notation.applied(conj, [(root, ATOM)], {})[0]
+    return None
 
 
 def _made_by(value: Any, primitive: Primitive) -> bool:

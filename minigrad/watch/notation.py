@@ -8,7 +8,7 @@ this one source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from numbers import Real
 from typing import Any
 
@@ -42,7 +42,8 @@ _RANKS = [
 ]
 RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 ATOM, NEGATIVE = 99, -1
-"""The rank of what never needs parentheses, and of a negative number, which does as any operand."""
+"""The rank of what never needs parentheses, and of a negative or complex number, which does as any
+operand."""
 Ranked = tuple[Tokens, int]
 """Tokens, and how closely they hold together."""
 WRITTEN: dict[str, Any] = {
@@ -100,7 +101,7 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
     """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic
     spelled out).
     """
-    return applied(prim, [([t], NEGATIVE if is_negative(t) else ATOM) for t in operands], params)[0]
+    return applied(prim, [([t], NEGATIVE if is_signed(t) else ATOM) for t in operands], params)[0]
 
 
 def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
@@ -124,8 +125,16 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
     return _called(prim.symbol, inner), ATOM
 
 
-def declared(text: str, given: dict[str, Ranked], params: dict[str, Any]) -> Ranked:
-    """A notation as tokens. given: what stands for each name; params: the operation's."""
+def declared(
+    text: str,
+    given: dict[str, Ranked],
+    params: dict[str, Any],
+    conjugated: Collection[str] = (),
+    part: bool = False,
+) -> Ranked:
+    """A notation as tokens. given: what stands for each name; params: the operation's; conjugated:
+    of a rule in a backward pass, the names of complex numbers; part: only its real part is
+    wanted."""
 
     def leaf(part: Any) -> Ranked:
         if isinstance(part, str) and part in given:
@@ -137,7 +146,30 @@ def declared(text: str, given: dict[str, Ranked], params: dict[str, Any]) -> Ran
             return [{"t": "text", "text": _index(value)}], ATOM
         return [num(value)], NEGATIVE if value < 0 else ATOM
 
-    return ranked(formula(text), leaf)
+    term = formula(text)
+    term = _conjugate(term, conjugated) if conjugated else term
+    return ranked(("real", term) if part else term, leaf)
+
+
+def _conjugate(term: Term, names: Collection[str]) -> Term:
+    """conj(R(conj(g))) of a rule R(g): g itself, and what it is multiplied by conjugate."""
+    if not isinstance(term, tuple):
+        return ("conj", term) if term in names else term
+    word, *parts = term
+    complex_parts = [part for part in parts if _names(part) & {*names}]
+    through = "g" in _names(term) or (
+        word in ("+", "-", "*", "/", "neg") and len(complex_parts) == 1
+    )
+    if through:
+        return word, *(_conjugate(part, names) for part in parts)
+    return ("conj", term) if complex_parts else term
+
+
+def _names(term: Term) -> set[str]:
+    """The names in a term."""
+    if isinstance(term, tuple):
+        return {name for part in term[1:] for name in _names(part)}
+    return {term} if isinstance(term, str) else set()
 
 
 def _called(name: str, inner: Tokens) -> Tokens:
@@ -211,9 +243,11 @@ def _listed(given: Any) -> str:
     return ", ".join(number(v) if isinstance(v, Real) else str(v) for v in values)
 
 
-def is_negative(token: Token) -> bool:
-    """Whether a token is a number that is written with a minus."""
+def is_signed(token: Token) -> bool:
+    """Whether a token is a number that is written with a sign: a negative or a complex one."""
     v = token.get("value")
+    if token["t"] == "num" and isinstance(v, dict):
+        return "re" in v
     negative = (
         isinstance(v, int | float)
         and not isinstance(v, bool)
@@ -223,8 +257,8 @@ def is_negative(token: Token) -> bool:
 
 
 def in_parentheses(token: Token) -> Tokens:
-    """A negative number in parentheses, any other token alone."""
-    return [op("("), token, op(")")] if is_negative(token) else [token]
+    """A negative or complex number in parentheses, any other token alone."""
+    return [op("("), token, op(")")] if is_signed(token) else [token]
 
 
 def derivative(of: str, by: str) -> Token:

@@ -102,19 +102,22 @@ def pulled(
     after: Any,
     summed: bool,
     rule: Tokens | None = None,
+    conjugate: bool | None = False,
 ) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
     upstream: the results that send, with their adjoints; local: ∂y/∂x, where that is a number for
     each element; rule: the operation's rule as a formula; summed: the operand was used for many
-    elements, whose contributions are added up.
+    elements, whose contributions are added up; conjugate: the derivatives are of complex numbers,
+    or (None) between real and complex ones, where the rule alone is written.
     """
 
     def total(tokens: Tokens) -> Tokens:
         return [{"t": "fn", "text": "sum"}, op("("), *tokens, op(")")] if summed else tokens
 
-    terms = _chain_rule([name for name, _ in upstream], target)
-    shown = [total(terms)] if rule is None or local is not None or summed else []
+    terms = _chain_rule([name for name, _ in upstream], target, bool(conjugate))
+    product = local is not None or (summed and conjugate is not None)
+    shown = [total(terms)] if rule is None or product else []
     shown += [total(rule)] if rule is not None else []
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
     for i, tokens in enumerate(shown):
@@ -151,12 +154,14 @@ def pulled(
     )
 
 
-def _chain_rule(names: list[str], target: str) -> Tokens:
-    """ȳ · ∂y/∂x, summed over the results that send."""
+def _chain_rule(names: list[str], target: str, conjugate: bool) -> Tokens:
+    """ȳ · ∂y/∂x, summed over the results that send; of complex numbers ȳ · conj(∂y/∂x)."""
     terms: Tokens = []
     for i, name in enumerate(names):
-        product = [symbol(name, "bar", "g"), op("·"), derivative(name, target)]
-        terms += [*([op("+")] if i else []), *product]
+        slope: Tokens = [derivative(name, target)]
+        if conjugate:
+            slope = [{"t": "fn", "text": "conj"}, op("("), *slope, op(")")]
+        terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), *slope]
     return terms
 
 

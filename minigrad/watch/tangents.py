@@ -11,7 +11,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..grad_mode import no_grad
 from . import sentences
-from .derivatives import values_in
+from .derivatives import is_factor, values_in
 from .trace_writer import TraceWriter
 from .values import array_of, payload_value
 
@@ -101,4 +101,7 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
             )
         unit.append(a)
     parts = forward.contributions(call.primitive, tuple(unit), call.params, wrap(out.array), level)
-    return [None if p is None else array_of(p) for p in parts]
+    return [
+        array_of(part) if part is not None and is_factor(call.primitive, a, out) else None
+        for part, a in zip(parts, call.args, strict=True)
+    ]

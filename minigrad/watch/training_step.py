@@ -15,7 +15,7 @@ from .. import backend
 from ..core.tensor import Tensor, wrap
 from ..trace.schema import Trace
 from ..trace.text import number, text_of
-from .notation import Tokens, in_parentheses, is_negative, label_of, num, op, symbol
+from .notation import Tokens, in_parentheses, is_signed, label_of, num, op, symbol
 from .trace import record
 from .trace_recorder import TraceRecorder
 from .values import payload_value, value
@@ -124,7 +124,7 @@ def _rule(name: str, before: Any, g: Any, after: Any, lr: Any) -> tuple[Tokens, 
     if before.shape != ():
         return made, []
     slope = num(g, "g")
-    last = in_parentheses(slope) if is_negative(slope) else [slope]
+    last = in_parentheses(slope) if is_signed(slope) else [slope]
     return made, [op("="), num(before, "v"), sign, factor, op("·"), *last]
 
 

@@ -14,6 +14,7 @@ from minigrad.trace.text import text_of
 from minigrad.watch import notation
 from minigrad.watch.derivatives import LARGEST, LONGEST, Made, Rules, rule_of
 from minigrad.watch.trace import trace_function
+from tests.helpers.formula_values import WORDS, computed
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
@@ -91,7 +92,7 @@ HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
             0,
             [A + 0j],
             {"axes": (1,), "inverse": True, "scale": 0.25},
-            "fft(v, axes 1, inverse, scale 0.25)",
+            "fft(v, axes 1, scale 0.25)",
         ),
     ],
 )
@@ -240,10 +241,78 @@ def _words(inputs: list[Any], y: Any, params: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+COMPLEX = [c for c in ONE_RESULT if c.complex]
+IN_WORDS = set(
+    """
+    convolve convolve_input convolve_weight sum_pool sum_pool_backward unfold unfold_backward
+    sum mean cumsum cumprod prod recurrence diagonal diagonal_backward scatter_view view_as_real
+    move affine
+    """.split()
+)
+"""Operations whose formulas leave out sizes, or name functions that NumPy does not have."""
+
+
+@pytest.mark.parametrize("real", [None, 0, -1], ids=["complex", "first real", "last real"])
+@pytest.mark.parametrize("case", COMPLEX, ids=lambda case: case.id)
+def test_rules_of_complex_numbers_compute_what_the_engine_computes(
+    case: Case, real: int | None
+) -> None:
+    """NumPy evaluates each formula, with its conjugates and real parts."""
+    prim, rng, inputs = (
+        registry[case.primitive],
+        np.random.default_rng(4),
+        case.inputs("complex128"),
+    )
+    if real is not None:
+        if len(inputs) < 2 or not case.real or not prim.elementwise or prim.name == "overwrite":
+            return
+        inputs[real] = case.inputs("float64")[real]
+    inputs = [np.asarray(x) for x in inputs]
+    names, rules = [f"x{i + 1}" for i in range(len(inputs))], Rules()
+    rules.note("v4", Made.by(prim, inputs, [notation.symbol(n) for n in names], case.params))
+    y = prim(*map(mg.tensor, inputs), **case.params).numpy()
+    values = {**dict(zip(names, inputs, strict=True)), "v4": y}
+    random = lambda x: (
+        rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if _complex(x) else 0)
+    )
+    for index, (name, x) in enumerate(zip(names, inputs, strict=True)):
+        if prim.pull_rule(index) is None or not (_complex(x) or x.dtype.kind == "f"):
+            continue
+        given = [mg.tensor(a) for a in inputs]
+        given[index].requires_grad_()
+        g, t = random(y), random(x)
+        out = prim(*given, **case.params)
+        (wanted,) = mg.autograd.grad(out, given[index], mg.tensor(g))
+        _, pushed = mg.func.jvp(
+            lambda a, given=given, index=index: prim(
+                *given[:index], a, *given[index + 1 :], **case.params
+            ),
+            (mg.tensor(x),),
+            (mg.tensor(t),),
+        )
+        for formula, more, found in (
+            (rules.pulled("v4", index), {"v4 bar": g}, wanted),
+            (rules.pushed("v4", index, name), {f"{name} dot": t}, pushed),
+        ):
+            if formula is None:
+                assert case.primitive in WITHOUT_FORMULA
+                continue
+            if case.primitive in IN_WORDS:
+                continue
+            value = np.asarray(computed(formula, values | more, case.params))
+            expected = found.numpy()
+            if value.shape != expected.shape and value.ndim:  # the operand was broadcast
+                value = WORDS["sum"](value, shape=expected.shape)
+            np.testing.assert_allclose(value + 0 * expected, expected, rtol=1e-9, atol=1e-9)
+
+
+def _complex(x: Any) -> bool:
+    return bool(np.iscomplexobj(x))
+
+
 UNREADABLE = {"standardize_jvp": {1}, "lu": {0}, "pinv": {0}}
 """Operands for which a textbook takes half a page."""
-REAL_PARTS = set("sgn conj real imag angle complex".split())
-"""Their push rules speak of the parts of complex numbers."""
+WITHOUT_FORMULA = {*UNREADABLE, "angle"}
 
 
 @in_one_test
@@ -257,8 +326,7 @@ def test_every_rule_for_real_numbers_is_shown(case: Case) -> None:
         if prim.pull_rule(index) is not None:
             assert (rules.pulled("v4", index) is not None) == readable
         if prim.push_rule(index) is not None:
-            shown = rules.pushed("v4", index, f"x{index + 1}")
-            assert (shown is not None) == (readable and case.primitive not in REAL_PARTS)
+            assert (rules.pushed("v4", index, f"x{index + 1}") is not None) == readable
 
 
 @pytest.mark.parametrize(
@@ -314,6 +382,29 @@ def test_forward_rules_of_operations_of_no_kind() -> None:
     assert f"sum(x{dot} · (x = v1)) / sum(x = v1)" in pushed(lambda x: x.amax(1), A3)
     joined = pushed(lambda a, b: mg.cat([a, b]), A3, A3)
     assert f"pad(a{dot}, axis 0, after 2) + pad(b{dot}, axis 0, before 2)" in joined
+
+
+def test_products_of_complex_numbers_in_sentences() -> None:
+    """Derivatives are conjugate where they multiply an adjoint; where real parts are taken, no
+    product of two numbers is written."""
+    square = lambda z: (z * z).abs()
+    back = trace_function(square, np.array(1 + 2j), mode="reverse")
+    first = next(s for s in back["steps"] if s["phase"] == "adjoint" and s["node"] == "v1")
+    assert text_of(first["formula"]) == f"v{BAR}1 = v{BAR}2 · sgn v1 = −0.6+0.8i"
+    assert "local" not in first["contribs"][0]
+    last = back["steps"][-1]
+    assert last["phase"] == "accumulate"
+    assert (
+        f"z{BAR} += v{BAR}1 · conj(∂v1/∂z) = v{BAR}1 · conj z = (−0.6+0.8i) · (1−2i) = "
+        in text_of(last["formula"])
+    )
+    ahead = trace_function(square, np.array(1 + 2j), mode="forward")["steps"][-1]
+    dot = "\u0307"
+    assert text_of(ahead["formula"]) == f"v{dot}2 = real(conj(sgn v1) · v{dot}1) = 2"
+    mixed = trace_function(
+        lambda a, z: (a * z).abs().sum(), np.ones(1), np.array([1j, 2j]), mode="reverse"
+    )
+    assert "real" in said(mixed, "adjoint", "a")
 
 
 def test_a_sign_stands_between_its_operands() -> None:

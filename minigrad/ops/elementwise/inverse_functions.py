@@ -40,7 +40,7 @@ asinh = elementwise(
 acosh = function(
     "acosh",
     lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1),
-    pull_notation="g / sqrt(x ** 2 - 1)",
+    pull_notation="g / (sqrt(x - 1) * sqrt(x + 1))",
     called="arccosh",
     symbol="arcosh",
     domain="it is defined for numbers from 1 on",
