@@ -294,6 +294,7 @@ def server(
                     entry[:2] == ((forbid, there), job["wrap"])
                     and entry[2].library.is_dir()
                     and entry[2].base.is_dir()
+                    and entry[2].process.poll() is None
                 ):
                     _idle.remove(entry)
                     found = entry[2]

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import grades, journal, one_submission, run, sandbox
+from minigrad.lessons.grading import grades, journal, run, sandbox
 
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, notebook, write_sheet
@@ -88,7 +88,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def graded(tmp_path, shared_libraries):
+def graded(tmp_path, shared_servers):
     """Grades a container; returns the sheet and the results folder."""
 
     def grade(submitted: Path) -> tuple[str, str]:
@@ -97,8 +97,7 @@ def graded(tmp_path, shared_libraries):
         assert not report.failed and len(report.results) == len(HANDED_IN)
         return str(sheet), str(tmp_path / "out")
 
-    yield grade
-    one_submission.close_servers()
+    return grade
 
 
 def right(rows, points, mine) -> None:

@@ -5,7 +5,7 @@ process does for several sets of names.
 import json
 
 import pytest
-from minigrad.lessons.grading import one_submission, process_server, run
+from minigrad.lessons.grading import process_server, run
 from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
 from minigrad.lessons.grading.journal import last_submissions
 from minigrad.lessons.grading.jupyter_cells import names_in
@@ -206,7 +206,7 @@ def book(free: str = FREE, own: str = OWN, shown: str = SHOWN) -> dict:
 
 
 @pytest.fixture
-def graded(tmp_path, monkeypatch, shared_libraries):
+def graded(tmp_path, monkeypatch, shared_servers):
     """Grades submissions of the sheet above; returns {student: (points, number of processes)} and
     the journal.
     """
@@ -239,8 +239,7 @@ def graded(tmp_path, monkeypatch, shared_libraries):
             )
         return found, last_submissions(tmp_path / "out" / "journal.jsonl")
 
-    yield grade
-    one_submission.close_servers()
+    return grade
 
 
 FORBIDDEN = "def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x)).item()"

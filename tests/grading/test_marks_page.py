@@ -13,12 +13,12 @@ from html.parser import HTMLParser
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from minigrad.lessons.grading import grades, one_submission, run, sandbox
+from minigrad.lessons.grading import grades, run, sandbox
 from minigrad.lessons.grading.journal import Journal
 from minigrad.lessons.grading.marks import Mark, last_marks
 from minigrad.lessons.grading.marks_page import MarksPage, MarksServer
 
-from tests.helpers.grader_libraries import made_once
+from tests.helpers.grader_libraries import made_once, servers_kept
 from tests.helpers.small_class import MAX, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
@@ -67,9 +67,10 @@ def graded(tmp_path_factory, libraries_folder):
         path = top / "submitted" / student / "small.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(book))
-    with made_once(libraries_folder):
-        report = run.grade(sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1))
-    one_submission.close_servers()
+    with made_once(libraries_folder), servers_kept(libraries_folder):
+        report = run.grade(
+            sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1, wrap=False)
+        )
     assert [r.points for r in report.results] == [MAX - 3, MAX, MAX]
     return sheet, top / "out"
 

@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import one_submission, run, sandbox, student_process
+from minigrad.lessons.grading import run, sandbox, student_process
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -320,17 +320,12 @@ def a_class(folder, books: dict[str, dict | bytes]) -> None:
 
 
 def grade(tmp_path, sheet=None):
-    try:
-        sheet = sheet or write_sheet(tmp_path / "sheet")
-        return {
-            r.student: r
-            for r in run.grade(sheet, tmp_path / "submitted", tmp_path / "out", OPTIONS).results
-        }
-    finally:
-        one_submission.close_servers()
+    sheet = sheet or write_sheet(tmp_path / "sheet")
+    report = run.grade(sheet, tmp_path / "submitted", tmp_path / "out", OPTIONS)
+    return {r.student: r for r in report.results}
 
 
-def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_libraries, request):
+def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_servers, request):
     books = {name: notebook({"f": source}) for name, source in PICTURES.items()}
     if HAS_MATPLOTLIB:
         books |= {name: notebook({"f": source}) for name, source in NEEDS_MATPLOTLIB.items()}
@@ -362,7 +357,7 @@ def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_libraries, requ
 
 @pytest.mark.skipif(not HAS_MATPLOTLIB, reason="needs Matplotlib")
 def test_nothing_runs_any_more_with_stubs_once_a_picture_is_needed(
-    tmp_path, shared_libraries, monkeypatch
+    tmp_path, shared_servers, monkeypatch
 ):
     """A loop over what a stub gives may never end; what follows it runs once, with Matplotlib."""
     ran, send = [], student_process.Child.send
@@ -381,7 +376,7 @@ def test_nothing_runs_any_more_with_stubs_once_a_picture_is_needed(
 
 @pytest.mark.whole
 def test_folders_beside_the_notebook_are_there_and_the_digest_knows_their_names(
-    tmp_path, shared_libraries
+    tmp_path, shared_servers
 ):
     book = notebook(
         {
@@ -410,7 +405,7 @@ def test_folders_beside_the_notebook_are_there_and_the_digest_knows_their_names(
     assert grade(tmp_path)["ada"].points < MAX, "another name is another submission"
 
 
-def test_files_and_packages_of_the_instructor_are_there(tmp_path, shared_libraries):
+def test_files_and_packages_of_the_instructor_are_there(tmp_path, shared_servers):
     """And replace the student's own of that name; nothing else becomes importable."""
     pytest.importorskip("tqdm")
     sheet = write_sheet(tmp_path / "sheet")
@@ -433,7 +428,7 @@ def test_files_and_packages_of_the_instructor_are_there(tmp_path, shared_librari
     assert "tqdm and the standard library are" in str(found.record["exercises"]["g"])
 
 
-def test_what_ran_with_other_files_or_packages_runs_again(tmp_path, shared_libraries):
+def test_what_ran_with_other_files_or_packages_runs_again(tmp_path, shared_servers):
     """Until then nothing is judged by what came back with the old ones."""
     pytest.importorskip("tqdm")
     sheet, out = write_sheet(tmp_path / "sheet"), tmp_path / "results"

@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from minigrad.lessons.grading import grades, one_submission, run, sandbox
+from minigrad.lessons.grading import grades, run, sandbox
 from minigrad.lessons.grading.marks import Mark
 from minigrad.lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from minigrad.lessons.grading.sheet import load_sheet
 
 from minigrad.cli import main
 from minigrad.cli.folders import remove
-from tests.helpers.grader_libraries import made_once
+from tests.helpers.grader_libraries import made_once, servers_kept
 from tests.helpers.small_class import notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
@@ -47,12 +47,11 @@ def graded(tmp_path_factory, libraries_folder):
         (folder / "small.ipynb").write_text(
             json.dumps(content) if isinstance(content, dict) else content
         )
-    with made_once(libraries_folder):
+    with made_once(libraries_folder), servers_kept(libraries_folder):
         found = run.grade(
             path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1, wrap=False)
         ).results
-    yield path, top / "out", found
-    one_submission.close_servers()
+    return path, top / "out", found
 
 
 def of(graded, *students):

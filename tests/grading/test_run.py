@@ -65,13 +65,18 @@ CLASS = {
 
 
 @pytest.fixture
-def course(tmp_path, shared_libraries):
+def files(tmp_path):
     """A sheet and a class of submissions: (sheet, submitted, out)."""
     sheet = write_sheet(tmp_path / "sheet")
     for student, (content, _) in CLASS.items():
         hand_in(tmp_path / "submitted", student, content)
-    yield sheet, tmp_path / "submitted", tmp_path / "out"
-    one_submission.close_servers()
+    return sheet, tmp_path / "submitted", tmp_path / "out"
+
+
+@pytest.fixture
+def course(files, shared_servers):
+    """These files, for graders that share their servers with those of other tests."""
+    return files
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +92,7 @@ def graded_once(tmp_path_factory):
 
 
 @pytest.fixture
-def graded(graded_once, shared_libraries):
+def graded(graded_once, shared_servers):
     """The class as it is after it was graded: (sheet, submitted, out). What a test changes is
     undone for the next.
     """
@@ -96,8 +101,7 @@ def graded(graded_once, shared_libraries):
     shutil.copytree(kept, top)
     one_submission._sheet.cache_clear()  # it knows a file by its name and time
     one_submission._shown.cache_clear()
-    yield top / "sheet" / "sheet.py", top / "submitted", top / "out"
-    one_submission.close_servers()
+    return top / "sheet" / "sheet.py", top / "submitted", top / "out"
 
 
 def only(submitted: Path, *students: str) -> dict[str, float]:
@@ -260,6 +264,19 @@ def test_a_pool_of_processes_gives_the_same(graded):
     first = returned(graded[2])
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         assert graded_with(graded, pool) == first
+
+
+def test_a_waiting_server_that_was_killed_is_replaced(course):
+    sheet, submitted, out = course
+    expected = only(submitted, "right")
+    assert points(run.grade(sheet, submitted, out, OPTIONS)) == expected
+    assert one_submission._idle
+    for *_, server in one_submission._idle:
+        server.process.kill()
+        server.process.wait()
+    hand_in(submitted, "right", notebook({}, "more = 1"))
+    report = run.grade(sheet, submitted, out, OPTIONS)
+    assert report.ran == 1 and points(report) == expected
 
 
 @pytest.mark.whole
@@ -527,11 +544,11 @@ def numbers(journal: Path) -> dict[str, int]:
 
 
 @pytest.mark.whole
-def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course, libraries):
+def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(files, libraries):
     """Between the kills of the grader, marks are entered, and what enters them is killed too. In
     the default run test_journal.py kills what writes the journal.
     """
-    sheet, submitted, out = course
+    sheet, submitted, out = files
     turns, more = 10, 30
     for n in range(more):
         hand_in(
@@ -709,8 +726,8 @@ def test_grading_needs_no_root(course, tmp_path):
 
 
 @pytest.mark.whole
-def test_folders_1500_deep_harm_neither_this_run_nor_the_next(course):
-    sheet, submitted, out = course
+def test_folders_1500_deep_harm_neither_this_run_nor_the_next(files, shared_libraries):
+    sheet, submitted, out = files
     only(submitted, "right")
     dig = "import os\nfor _ in range(1500):\n    os.mkdir('a' * 9)\n    os.chdir('a' * 9)"
     hand_in(submitted, "deep", notebook({}, dig))

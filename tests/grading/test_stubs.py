@@ -71,7 +71,7 @@ def told(say: str, expected: str) -> bool:
 
 
 @pytest.mark.unix
-def test_in_the_batch(tmp_path, shared_libraries):
+def test_in_the_batch(tmp_path, shared_servers):
     sheet = write_sheet(tmp_path / "sheet")
     for student, (source, _) in ANSWERS.items():
         hand_in(tmp_path / "submitted", student, notebook({"g": source}))

@@ -6,13 +6,13 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import grades, one_submission, run, sandbox, term
+from minigrad.lessons.grading import grades, run, sandbox, term
 from minigrad.lessons.grading.journal import Journal, read
 from minigrad.lessons.grading.results import lms
 from minigrad.lessons.grading.sheet import load_sheet
 
 from minigrad.cli import main
-from tests.helpers.grader_libraries import made_once
+from tests.helpers.grader_libraries import made_once, servers_kept
 from tests.helpers.small_class import MAX, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
@@ -53,9 +53,10 @@ def graded(tmp_path_factory, libraries_folder):
             book = json.dumps(with_proof(sources, text))
             archive.writestr(zipfile.ZipInfo(name, when), book)
     os.utime(top / "all.zip", (1.9e9, 1.9e9))  # no file of it counts as handed in after it was made
-    with made_once(libraries_folder):
-        report = run.grade(sheet, top / "all.zip", top / "out", run.Options(LEAST, jobs=1))
-    one_submission.close_servers()
+    with made_once(libraries_folder), servers_kept(libraries_folder):
+        report = run.grade(
+            sheet, top / "all.zip", top / "out", run.Options(LEAST, jobs=1, wrap=False)
+        )
     assert [r.points for r in report.results] == [MAX, MAX - 3]
     return sheet, top / "out"
 

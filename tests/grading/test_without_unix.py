@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import dry_run, one_submission, run, sandbox
+from minigrad.lessons.grading import dry_run, run, sandbox
 
-from tests.helpers.grader_libraries import made_once
+from tests.helpers.grader_libraries import made_once, servers_kept
 from tests.helpers.small_class import F, notebook, write_sheet
 from tests.helpers.without_unix import IN_PROCESSES, TOP
 
@@ -34,9 +34,8 @@ def course(tmp_path_factory, libraries_folder):
     path = top / "submitted" / "ada" / "small.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(notebook({})))
-    with made_once(libraries_folder):
+    with made_once(libraries_folder), servers_kept(libraries_folder):
         run.grade(sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1, wrap=False))
-    one_submission.close_servers()
     (top / "roster.csv").write_text("student,name\nada,Ada L\n")
     (top / "course.toml").write_text('[[sheet]]\nname = "sheet/sheet.py"\nresults = "out"\n')
     return top

@@ -103,13 +103,13 @@ def _end_servers():
 
 @pytest.mark.whole
 @pytest.mark.parametrize("which", AVOIDED, ids=lambda which: which[1])
-def test_it_gets_nothing(which, shared_libraries):
+def test_it_gets_nothing(which, shared_servers):
     found = {why: paid(*which, source) for why, source in AVOIDED[which].items()}
     assert not {why: groups for why, groups in found.items() if sum(groups.values())}
 
 
 @pytest.mark.whole
-def test_memory_is_measured_outside_of_the_process(shared_libraries):
+def test_memory_is_measured_outside_of_the_process(shared_servers):
     """The right chain gets its points, a plain one does not, whatever it does to the measure."""
     right = "def frugal(stages, x): return mg.checkpoint_sequential(stages, 8, x)"
     assert paid("12_memory", "frugal", right)["memory"] == 2

@@ -1,14 +1,15 @@
-"""Copies of the library for submissions, made once in a process and used by many tests: making one
-takes longer than grading a small class.
+"""Copies of the library for submissions, and the servers that fork them, made once in a process and
+used by many tests: making one takes longer than grading a small class.
 """
 
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from minigrad.lessons.grading import stripped_library
+from minigrad.lessons.grading import one_submission, run, stripped_library
 
 _made: dict[tuple[str, ...], Path] = {}
 _lock = threading.Lock()
@@ -29,4 +30,22 @@ def made_once(top: Path) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stripped_library, "library", library)
+        yield
+
+
+@contextlib.contextmanager
+def servers_kept(top: Path) -> Iterator[None]:
+    """Within this context the servers that a grader would end with its class serve the next class,
+    also after the context. Their submissions work in folders below `top`, not in the folder of the
+    results. A submission that asks for a server of its own gets one.
+    """
+    server = one_submission.server
+
+    def kept(forbid: Any, job: dict[str, Any], *more: Any) -> Any:
+        return server(forbid, job | {"work": str(top)} if job["warm"] else job, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_submission, "server", kept)
+        for module in (one_submission, run):
+            patch.setattr(module, "close_servers", lambda: None)
         yield
