@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -268,15 +269,22 @@ class TraceWriter:
                 node["dangling"] = True
 
     def _title(self) -> str:
-        """The function and the point, in signs alone: a title is shown in every language. Of
-        arrays that are not small vectors it says the shape."""
         given = {
             s["node"]: s["writes"][0][2]
             for s in self.steps[: 2 * len(self.inputs)]
             if s["phase"] == "primal"
         }
-        at = ", ".join(f"{i}{_point(given[i])}" for i in self.inputs)
-        return f"{self.map.name}({', '.join(self.inputs)}), {at}" if self.inputs else self.map.name
+        return title_of(self.map.name, {i: given[i] for i in self.inputs})
+
+
+def title_of(function: str, inputs: Mapping[str, Any]) -> str:
+    """The function and the point, in signs alone: a title is shown in every language. Of arrays
+    that are not small vectors it says the shape.
+
+    inputs: the values, as the Trace writes them.
+    """
+    at = ", ".join(f"{name}{_point(value)}" for name, value in inputs.items())
+    return f"{function}({', '.join(inputs)}), {at}" if inputs else function
 
 
 def _point(value: Any) -> str:

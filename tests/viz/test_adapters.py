@@ -392,6 +392,43 @@ def test_what_pytorch_cannot_give(make, error, message):
 
 
 @oracle
+def test_a_function_of_pytorch_brings_its_name_its_inputs_and_its_source():
+    def wave(x, rate):
+        inner = x * rate
+        return torch.sin(inner)
+
+    trace = viz.from_torch(wave, 2.0, 0.5)
+    assert trace["title"] == "wave(x, rate), x = 2, rate = 0.5"
+    lines = trace["source"]["code"].split("\n")
+    pieces = [lines[n["span"][0] - 1][n["span"][1] : n["span"][3]] for n in made(trace)]
+    assert pieces == ["x * rate", "torch.sin(inner)"]
+    assert viz.from_torch(wave, 2.0, 0.5, title="a wave")["title"] == "a wave"
+    assert viz.from_torch(torch.sin, 1.0)["title"] == "sin(x1), x1 = 1"
+
+
+@oracle
+def test_a_module_of_pytorch_is_shown_by_its_forward_pass():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 3)
+
+        def forward(self, x, scale):
+            return (torch.tanh(self.linear(x)) * scale).sum()
+
+    trace = viz.from_torch(Net(), torch.ones(1, 2), 2.0)
+    assert trace["title"] == "Net(x, scale), x: (1, 2), scale = 2"
+    assert trace["source"]["code"].startswith("def forward(self, x, scale):")
+    ready_made = viz.from_torch(torch.nn.Linear(2, 1), torch.ones(1, 2))
+    assert ready_made["title"] == "Linear(input), input: (1, 2)" and "source" not in ready_made
+
+
+def made(trace):
+    """The nodes that operations made."""
+    return [node for node in trace["nodes"] if "op" in node]
+
+
+@oracle
 def test_a_seed_and_a_long_chain():
     trace = viz.from_torch(
         lambda x: x * x, torch.tensor([1.0, 2.0]), seed=torch.tensor([1.0, 10.0])

@@ -18,6 +18,9 @@ from typing import Any
 
 from minigrad.viz.adapters.writer import Writer
 
+from minigrad.watch.source_map import SourceMap
+from minigrad.watch.trace_writer import title_of
+
 MOST = 2_000
 NAMES = {
     "t": "transpose",
@@ -39,7 +42,7 @@ def from_torch(
             tensor, one mapping of names to the leaves that it was made from, or the leaves
             themselves. Other leaves that require grad are shown as parameters.
         names: of the inputs.
-        title: of the Trace.
+        title: of the Trace; by default of a function its name and the inputs.
         seed: the cotangent to start from; by default 1 for a single number.
 
     No ``.grad`` is touched, and the graph is kept.
@@ -54,10 +57,13 @@ def from_torch(
     import torch
 
     seen: dict[Any, Any] = {}
+    spans: dict[Any, list[int]] = {}
+    source = None
     if not isinstance(output, torch.Tensor) and callable(output):
         inputs = tuple(_leaf(x) for x in inputs)
         labels = list(names or _parameters(output, len(inputs)))
-        output = _watched(output, inputs, seen)
+        source = _source(output)
+        output = _watched(output, inputs, seen, source, spans)
     elif len(inputs) == 1 and isinstance(inputs[0], Mapping):
         labels, inputs = list(inputs[0]), tuple(inputs[0].values())
     else:
@@ -83,11 +89,25 @@ def from_torch(
         else torch.as_tensor(seed, dtype=output.dtype).expand_as(output)
     )
     seen[output.grad_fn] = output
-    return _write(torch, output, start, dict(zip(labels, inputs, strict=False)), seen, title)
+    given = dict(zip(labels, inputs, strict=False))
+    writer = Writer(title, ((source and source.source()) or {}).get("code"))
+    document = _write(torch, output, start, given, seen, spans, writer)
+    if source is not None and not title:
+        known = document["inputs"]
+        told = [s["writes"][0] for s in document["steps"] if s["writes"]]
+        values = {node: value for node, column, value in told if column == "v" and node in known}
+        document["title"] = title_of(source.name, values)
+    return document
 
 
 def _write(
-    torch: Any, output: Any, start: Any, inputs: dict[str, Any], seen: dict[Any, Any], title: str
+    torch: Any,
+    output: Any,
+    start: Any,
+    inputs: dict[str, Any],
+    seen: dict[Any, Any],
+    spans: Mapping[Any, list[int]],
+    writer: Writer,
 ) -> dict[str, Any]:
     ends = {
         _place(x): (name, x)
@@ -96,7 +116,7 @@ def _write(
     }
     order = _in_order(output, ends)
     functions = [fn for fn in order if fn not in ends and not _is_leaf(fn)]
-    writer, ids = Writer(title), {}
+    ids: dict[Any, str] = {}
     constants = _saved(functions, seen)
     for place, (name, x) in ends.items():
         ids[place] = writer.input(name, _plain(x))
@@ -127,6 +147,7 @@ def _write(
             None if value is None else _plain(value),
             shape=shape,
             dtype=dtype,
+            span=spans.get(fn),
         )
     wanted = [x for _, x in ends.values()] + [
         fn.variable for fn in order if _is_leaf(fn) and fn not in ends
@@ -217,8 +238,26 @@ def _in_order(output: Any, ends: Mapping[Any, Any]) -> list[Any]:
     return order
 
 
-def _watched(f: Callable[..., Any], inputs: Sequence[Any], seen: dict[Any, Any]) -> Any:
-    """Call f and note the value that each function of the graph made."""
+def _source(f: Callable[..., Any]) -> SourceMap:
+    """A function's own text, or that of a module's `forward`; without that of PyTorch itself."""
+    import torch
+
+    if not isinstance(f, torch.nn.Module):
+        return SourceMap(f)
+    foreign = type(f).__module__.partition(".")[0] == "torch"
+    source = SourceMap(None if foreign else f.forward)
+    source.name = type(f).__name__
+    return source
+
+
+def _watched(
+    f: Callable[..., Any],
+    inputs: Sequence[Any],
+    seen: dict[Any, Any],
+    source: SourceMap,
+    spans: dict[Any, list[int]],
+) -> Any:
+    """Call f and note the value that each function of the graph made, and where in the source."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -227,9 +266,13 @@ def _watched(f: Callable[..., Any], inputs: Sequence[Any], seen: dict[Any, Any])
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             result = func(*args, **(kwargs or {}))
+            frame = source.frame()
+            span = None if frame is None else source.span(frame)
             for tensor in result if isinstance(result, tuple | list) else (result,):
                 if isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None:
                     seen[tensor.grad_fn] = tensor.detach().clone()
+                    if span is not None:
+                        spans[tensor.grad_fn] = span
             return result
 
     with torch.enable_grad(), Looker():
@@ -298,7 +341,8 @@ def _leaf(x: Any) -> Any:
 
 def _parameters(f: Callable[..., Any], count: int) -> list[str]:
     try:
-        found = list(inspect.signature(f).parameters)[:count]
+        own = inspect.signature(getattr(f, "forward", f)).parameters.values()
+        found = [p.name for p in own if p.kind is not p.VAR_POSITIONAL][:count]
     except (TypeError, ValueError):
         found = []
     return found + [f"x{i + 1}" for i in range(len(found), count)]

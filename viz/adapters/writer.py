@@ -107,13 +107,15 @@ class Writer:
 
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
         name: str | None = None, shape: Sequence[int] | None = None,
-           dtype: str | None = None, params: Mapping[str, Any] | None = None) -> str:  # fmt: skip
+           dtype: str | None = None, params: Mapping[str, Any] | None = None,
+           span: list[int] | None = None) -> str:  # fmt: skip
         """An operation on nodes, with its value (None: the engine did not keep it, only its
         shape and dtype may be known).
 
         params: of an operation that minigrad itself has done, its parameters: then the steps say
         its rule. Of another engine's they say the rule of minigrad's operation of that name where
         it gives what the engine has sent.
+        span: where it stands in the source, as `[line, column, end line, end column]`.
         """
         if isinstance(operands, str):
             raise ValueError(
@@ -128,6 +130,8 @@ class Writer:
         node["op"] = operation
         if name:
             node["name"] = name
+        if span is not None:
+            node["span"] = span
         self._slots[label] = []
         self._note(label, operation, operands, params)
         for slot, operand in enumerate(operands):
