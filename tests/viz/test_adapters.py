@@ -488,6 +488,15 @@ def test_a_tensor_is_shown_by_the_graph_that_exists():
         viz.show(loss)
 
 
+def test_a_recorded_operation_is_written_with_its_parameters_and_a_sign_for_what_is_not_known():
+    x = mg.tensor([2.0, 3.0], requires_grad=True)
+    y = ((3 - x) ** 2 - 4).sum(0)
+    text = str(viz.show(y))
+    for written in ("… − x", "v1^2", "v2 − …", "sum(v3, axes 0)"):
+        assert written in text
+    assert check_laws(viz.show(y).trace) == []
+
+
 def test_a_model_s_loss_shows_its_parameters_and_constants():
     model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh())
     loss = (model(mg.ones(4, 2)) * mg.full((3,), 2.0)).sum()

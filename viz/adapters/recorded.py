@@ -74,9 +74,10 @@ def from_tensor(
             ids[id(node)] = writer.input(name, _plain(node.array), kind=kind)
             continue
         operands: list[str] = []
-        slots[id(node)] = {}
+        slots[id(node)], absent = {}, []
         for slot, (parent, _) in enumerate(node.next_functions):
             if parent is None and (id(node), slot) not in constants:
+                absent.append(slot)
                 continue
             slots[id(node)][slot] = len(operands)
             operands.append(
@@ -92,6 +93,7 @@ def from_tensor(
             shape=list(node.shape),
             dtype=str(node.dtype),
             params=node.params if isinstance(node, OpNode) else None,
+            absent=absent,
         )
     writer.seed(ids[id(root)], _plain(start.array))
     for node, sent in _reverse(result, start, nodes):

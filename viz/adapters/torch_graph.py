@@ -139,16 +139,12 @@ def _write(
                 if parent is not None
                 else writer.input("", _plain(constants[fn, slot]), kind="const")
             )
-        value = seen.get(fn)
+        value = _plain(seen[fn]) if fn in seen else None
         shape, dtype = _shape_of(fn)
-        ids[fn] = writer.op(
-            _operation(fn),
-            operands,
-            None if value is None else _plain(value),
-            shape=shape,
-            dtype=dtype,
-            span=spans.get(fn),
+        made = writer.op(
+            _operation(fn), operands, value, shape=shape, dtype=dtype, span=spans.get(fn)
         )
+        ids[fn] = made
     wanted = [x for _, x in ends.values()] + [
         fn.variable for fn in order if _is_leaf(fn) and fn not in ends
     ]

@@ -108,14 +108,15 @@ class Writer:
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
         name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None, params: Mapping[str, Any] | None = None,
-           span: list[int] | None = None) -> str:  # fmt: skip
+           span: list[int] | None = None, absent: Sequence[int] = ()) -> str:  # fmt: skip
         """An operation on nodes, with its value (None: the engine did not keep it, only its
         shape and dtype may be known).
 
-        params: of an operation that minigrad itself has done, its parameters: then the steps say
-        its rule. Of another engine's they say the rule of minigrad's operation of that name where
-        it gives what the engine has sent.
+        params: of an operation that minigrad itself has done, its parameters: then it is written
+        as minigrad writes it, and the steps say its rule. Of another engine's they say the rule
+        of minigrad's operation of that name where it gives what the engine has sent.
         span: where it stands in the source, as `[line, column, end line, end column]`.
+        absent: places among all operands at which stand some of which nothing is known.
         """
         if isinstance(operands, str):
             raise ValueError(
@@ -125,7 +126,10 @@ class Writer:
         for operand in operands:
             self._known(operand)
         label = self._fresh("v", numbered=True)
-        expr = self._expression(operation, [notation.symbol(o) for o in operands])
+        written = [notation.symbol(o) for o in operands]
+        for place in absent:
+            written.insert(place, {"t": "text", "text": "…"})
+        expr = self._expression(operation, written, params)
         node = self._node(label, "op", expr, value, shape, dtype)
         node["op"] = operation
         if name:
@@ -160,8 +164,8 @@ class Writer:
         scalars = [self.values.get(o) for o in operands]
         spelled = all(isinstance(s, int | float) for s in scalars)
         arithmetic = (
-            self._expression(operation, [notation.num(s, "v") for s in scalars])
-            if spelled
+            self._expression(operation, [notation.num(s, "v") for s in scalars], params)
+            if spelled and not absent
             else None
         )
         formula, say = sentences.computed(label, expr, arithmetic, self.values[label], scalars)
@@ -420,7 +424,12 @@ class Writer:
                 " gave"
             )
 
-    def _expression(self, operation: str, operands: list[Any]) -> list[Any]:
+    def _expression(
+        self, operation: str, operands: list[Any], params: Mapping[str, Any] | None
+    ) -> list[Any]:
+        own = registry.get(operation)
+        if params is not None and own is not None and len(own.inputs) == len(operands):
+            return notation.expression(own, operands, dict(params))
         sign = SIGNS.get(operation)
         if sign and len(operands) == 2:
             return [
