@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")]
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import func
 from minigrad.errors import DTypeError, LinAlgError, ShapeError
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 R = np.random.default_rng(11)
 A = R.standard_normal((2, 3, 3))

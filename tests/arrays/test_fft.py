@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import fft
 from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, ShapeError
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((3, 5))

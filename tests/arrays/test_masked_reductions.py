@@ -12,7 +12,7 @@ from minigrad import func, masked
 from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, ShapeError
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 R = np.random.default_rng(21)
 X = R.standard_normal((3, 4))

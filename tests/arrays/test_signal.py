@@ -10,7 +10,7 @@ from minigrad import func
 from minigrad.autograd import gradcheck
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.signal import windows
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 R = np.random.default_rng(31)
 SIGNAL, PAIR = R.standard_normal(40), R.standard_normal((2, 40))

@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad import special
 from minigrad.autograd import forward_ad, gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, NotDifferentiableError
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 INF, NAN = math.inf, math.nan
 PLACES = [0.3, 24.9, 25.0, 25.1, 100.0]

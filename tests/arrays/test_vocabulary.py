@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad.autograd import gradcheck
 from minigrad.errors import DTypeError, InPlaceError, ShapeError
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_agreement import agree
+from tests.helpers.torch_comparison import agree
 
 R = np.random.default_rng(1)
 INF, NAN = math.inf, math.nan

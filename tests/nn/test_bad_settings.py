@@ -11,7 +11,8 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.errors import ShapeError
 from minigrad.nn import functional as F
-from tests.helpers.torch_pairs import agree, close, normal
+from tests.helpers.torch_comparison import equal, normal
+from tests.helpers.torch_comparison import functionals_agree as agree
 
 
 def both(torch, expression: str) -> tuple[Exception | None, Exception | None]:
@@ -226,17 +227,17 @@ def test_the_output_size_of_transposed_convolutions(torch, sizes: tuple[int, ...
     )
     ours.load_state_dict({name: value.numpy() for name, value in theirs.state_dict().items()})
     x = normal(1, 2, 4, 3)
-    close(
+    equal(
         ours(mg.tensor(x), output_size=sizes),
         theirs(torch.tensor(x), output_size=sizes),
-        1e-10,
         "batch",
+        1e-10,
     )
-    close(
+    equal(
         ours(mg.tensor(x[0]), sizes[-2:]),
         theirs(torch.tensor(x[0]), sizes[-2:]),
-        1e-10,
         "one image",
+        1e-10,
     )
 
 
@@ -256,12 +257,12 @@ def test_given_rows_are_the_weight_itself(torch, layer: str, freeze: bool) -> No
     ]
     index = np.array([[0, 3, 0], [1, 2, 3]])
     y, z = ours(mg.tensor(index)), theirs(torch.tensor(index))
-    close(y, z, 1e-12, "rows")
+    equal(y, z, "rows", 1e-12)
     assert y.requires_grad == z.requires_grad == (not freeze) and not rows.requires_grad
     if not freeze:
         y.sum().backward()
         z.sum().backward()
-        close(ours.weight.grad, theirs.weight.grad, 1e-12, "gradient")
+        equal(ours.weight.grad, theirs.weight.grad, "gradient", 1e-12)
         with mg.no_grad():
             ours.weight.zero_()
         assert float(abs(rows).sum()) == 0  # one memory
@@ -279,6 +280,6 @@ def test_the_settings_of_an_embedding_count(torch) -> None:
     y, z = ours(mg.tensor(index)), theirs(torch.tensor(index))
     y.sum().backward()
     z.sum().backward()
-    close(y, z, 1e-6, "rows")
-    close(ours.weight.grad, theirs.weight.grad, 1e-12, "gradient")
-    close(ours.weight, theirs.weight, 1e-6, "shortened rows")
+    equal(y, z, "rows", 1e-6)
+    equal(ours.weight.grad, theirs.weight.grad, "gradient", 1e-12)
+    equal(ours.weight, theirs.weight, "shortened rows", 1e-6)

@@ -13,7 +13,8 @@ import minigrad as mg
 from minigrad.errors import BatchingError, DTypeError, InPlaceError, ShapeError
 from minigrad.nn import functional as F
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_pairs import agree, classes, normal, ranks
+from tests.helpers.torch_comparison import classes, normal, ranks
+from tests.helpers.torch_comparison import functionals_agree as agree
 
 SIGN = np.sign(normal(4, 5, seed=9))
 SHARE = np.abs(normal(4, 5, seed=8)) % 1
@@ -246,6 +247,8 @@ def test_each_function_agrees_with_pytorch(torch, name):
         *arrays,
         order=1 if name in ONCE or "nearest" in name or name.startswith("bags") else 2,
         tolerance=1e-6 if name == "softmin dtype" else 1e-9,
+        # two windows put one element to one place: PyTorch's gradient counts it twice
+        forward=name not in ("softmin dtype", "unpool 1d"),
     )
 
 

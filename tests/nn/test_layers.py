@@ -19,7 +19,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.errors import ShapeError
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_pairs import classes, close, flat, normal
+from tests.helpers.torch_comparison import classes, equal, flat, normal
 
 single = lambda *shape, seed=0: normal(*shape, seed=seed, dtype="float32")
 
@@ -212,17 +212,17 @@ def test_each_layer_agrees_with_pytorch(torch, name: str) -> None:
     assert len(y) == len(z)
     total, sum_ = mg.tensor(0.0), torch.tensor(0.0)
     for i, (a, b) in enumerate(zip(y, z, strict=True)):
-        close(a, b, 2e-5, f"result {i}")
+        equal(a, b, f"result {i}", 2e-5)
         if b.is_floating_point():
             seed = single(*a.shape, seed=i)
             total, sum_ = total + (a * mg.tensor(seed)).sum(), sum_ + (b * torch.tensor(seed)).sum()
     total.backward()
     sum_.backward()
     for (key, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        close(p.grad, q.grad, 5e-5, f"gradient of {key}")
+        equal(p.grad, q.grad, f"gradient of {key}", 5e-5)
     for i, (a, b) in enumerate(zip(mine, other, strict=True)):
         if b.requires_grad:
-            close(a.grad, b.grad, 5e-5, f"gradient of input {i}")
+            equal(a.grad, b.grad, f"gradient of input {i}", 5e-5)
     for key, value in theirs.state_dict().items():
         np.testing.assert_allclose(
             ours.state_dict()[key].numpy(), value.numpy(), rtol=2e-5, atol=2e-5, err_msg=key
@@ -259,7 +259,7 @@ def test_attention_with_masks_agrees_with_pytorch(torch) -> None:
             for lib, make in ((ours, mg.tensor), (theirs, torch.tensor))
         ]
         for a, b in zip(*both, strict=True):
-            close(a, b, 1e-5, "masked attention")
+            equal(a, b, "masked attention", 1e-5)
 
 
 @pytest.mark.oracle

@@ -14,7 +14,7 @@ from minigrad.tensor import Tensor
 import minigrad as mg
 from minigrad import autograd
 from minigrad.singa import NAMES, OTHER_NAMES
-from tests.helpers.torch_pairs import normal
+from tests.helpers.torch_comparison import normal
 
 A, B, ROW, COLUMN = normal(3, 4), normal(3, 4, seed=1), normal(4), normal(3, 1)
 IMAGE = normal(2, 8, 2, 3)

@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad import autograd, opt, tensor
 from minigrad.singa import NAMES
 from tests.helpers.tables import in_one_test
-from tests.helpers.torch_pairs import normal
+from tests.helpers.torch_comparison import normal
 
 A, B = normal(3, 4), normal(3, 4, seed=1)
 P = abs(A) % 0.9 + 0.05

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
-from tests.helpers.torch_pairs import classes, normal
+from tests.helpers.torch_comparison import classes, normal
 
 pytestmark = pytest.mark.oracle
 

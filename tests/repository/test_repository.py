@@ -64,7 +64,7 @@ def test_no_test_module_imports_an_optional_package_at_its_top():
         ("import numpy as np, torch.nn as nn", {"torch"}),
         ("from numba import njit\n\nimport jax", {"numba", "jax"}),
         ('"""\nimport torch\n"""\ndef f():\n    import torch', set()),
-        ("from tests.helpers.torch_pairs import pairs", set()),
+        ("from tests.helpers.torch_comparison import pairs", set()),
     ],
 )
 def test_an_optional_import_at_the_top_is_seen(source, found):

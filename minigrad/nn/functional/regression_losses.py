@@ -83,7 +83,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor:
-    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t, each times its weight; the mean
+    """d² / 2 where |d| < δ, δ (|d| − δ/2) elsewhere, for d = x − t, each times its weight; the mean
     divides by their number, not by the sum of the weights (as PyTorch has it). Raises TypeError
     unless delta is real, ShapeError unless all have one shape.
     """
@@ -94,8 +94,8 @@ def huber_loss(
     d = x - t
     size = abs(d)
     # the square of an infinite d would make the gradient NaN
-    near = select(size, 0.0, d, test="gt", level=delta)
-    loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="gt", level=delta)
+    near = select(size, 0.0, d, test="ge", level=delta)
+    loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="ge", level=delta)
     return reduced(
         loss if weight is None else loss * _weights(weight, loss, "huber_loss"),
         reduction,
