@@ -188,6 +188,38 @@ def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, vis
     assert "执行第 3 行，跳过第 5 行" in chinese.locator(".mg-say").inner_text()
 
 
+def changing(x):
+    total = x
+    for i in range(3):
+        if total > 2:
+            total = total * 0.5
+        else:
+            total = total + x * i
+    return mg.log(total)
+
+
+def test_in_a_loop_the_line_of_a_step_is_marked_also_where_the_last_round_left_it_out(show):
+    """In both directions: the reverse pass comes back to rounds that took the other branch."""
+    trace = trace_function(changing, 1.5, mode="reverse")
+    nodes = {node["id"]: node for node in trace["nodes"]}
+    senders = {edge["id"]: edge["dst"] for edge in trace["edges"]}
+    viewer = show(trace)
+    seen = set()
+    for k, step in enumerate(trace["steps"], 1):
+        node = nodes[step["node"]]
+        span = node.get("span") or (step["edges"] and nodes[senders[step["edges"][0]]].get("span"))
+        to(viewer, k)
+        marked = viewer.locator(".mg-source mark").all_text_contents()
+        if span:
+            line = trace["source"]["code"].split("\n")[span[0] - 1]
+            assert marked == [line[span[1] : span[3]]], k
+            branch = {5: "total = total + x * i", 7: "total = total * 0.5"}.get(span[0])
+            if branch:
+                assert viewer.locator(".mg-skipped").all_text_contents() == [branch], k
+                seen.add((span[0], step["phase"]))
+    assert {(5, "adjoint"), (7, "adjoint"), (5, "primal"), (7, "primal")} <= seen
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(
     show, visit, axe, scheme

@@ -29,7 +29,9 @@ export function drawSource(trace, t, { move, at }) {
     first = trace.source.first_line ?? 1;
   const spans = new Map(trace.nodes.map((node) => [node.id, node.span])),
     senders = new Map(trace.edges.map((edge) => [edge.id, edge.dst]));
-  const range = rangesIn(lines);
+  const range = rangesIn(lines),
+    computed = new Map(); // by node: the number of steps up to its value
+  trace.steps.forEach((step, i) => computed.has(step.node) || computed.set(step.node, i + 1));
   const missed = { class: "mg-skipped", title: t("skipped") };
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null;
   // The node whose code a step is about: of a contribution to an input the operation that sends.
@@ -55,25 +57,34 @@ export function drawSource(trace, t, { move, at }) {
       scroll,
     ),
     about,
-    // k: the step; the branches that were not taken up to there are crossed out.
+    // k: the step; the branches that were not taken up to there are crossed out. Where a
+    // condition is evaluated several times, the one before the node's own operation counts.
     light(id, line, k = 0) {
       const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null),
-        ranges = skippedAt(trace.steps, k).map((one) => [...range(one), "span", missed]);
+        known = [k, span ? Math.min(k, computed.get(id) ?? k) : 0],
+        told = known.flatMap((count) => trace.steps.slice(0, count));
+      let ranges = skipped(told).map((one) => [...range(one), "span", missed]);
       if (span) {
-        const wrong = id === trace.error?.node && k === trace.steps.length;
-        ranges.push([...range(span), "mark", wrong ? { class: "mg-wrong" } : null]);
+        const wrong = id === trace.error?.node && k === trace.steps.length,
+          [from, to] = range(span);
+        ranges = ranges.filter((one) => from < one[0] || to > one[1]); // it did run
+        ranges.push([from, to, "mark", wrong ? { class: "mg-wrong" } : null]);
       }
-      ranges.sort((a, b) => a[0] - b[0]);
-      const pieces = [];
-      let at = 0;
-      for (const [from, to, tag, look] of ranges) {
-        if (from < at) continue; // inside what is crossed out
-        pieces.push(code.slice(at, from), h(tag, look, code.slice(from, to)));
-        at = to;
-      }
-      text.replaceChildren(...pieces, code.slice(at));
+      text.replaceChildren(...marked(code, ranges));
     },
   };
+}
+
+// The code with these ranges in elements; one that begins inside another is left out.
+function marked(code, ranges) {
+  const pieces = [];
+  let at = 0;
+  for (const [from, to, tag, look] of ranges.sort((a, b) => a[0] - b[0])) {
+    if (from < at) continue;
+    pieces.push(code.slice(at, from), h(tag, look, code.slice(from, to)));
+    at = to;
+  }
+  return [...pieces, code.slice(at)];
 }
 
 // The numbers of the steps with which the program, or its reverse pass, comes to each line.
@@ -110,14 +121,14 @@ function drawGutter(count, first, entered, t, { move, at }) {
   return h("pre", { class: "mg-gutter" }, numbers.flat());
 }
 
-// The spans of the branches that the conditions of the first k steps left out.
-function skippedAt(steps, k) {
-  const skipped = new Map();
-  for (const step of steps.slice(0, k))
+// The spans of the branches that the conditions of these steps left out.
+function skipped(steps) {
+  const found = new Map();
+  for (const step of steps)
     for (const { loop, runs, skips } of step.decides ?? []) {
       if (loop) continue;
-      skipped.delete(String(runs));
-      if (skips) skipped.set(String(skips), skips);
+      found.delete(String(runs));
+      if (skips) found.set(String(skips), skips);
     }
-  return [...skipped.values()];
+  return [...found.values()];
 }
