@@ -110,6 +110,8 @@ from .limits import (
 )
 from .npz import load_arrays, save_arrays
 from .payload import (
+    FLOAT_ERRORS,
+    IGNORED,
     IMMUTABLE,
     MODULES,
     NUMPY_PAYLOADS,

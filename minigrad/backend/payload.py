@@ -51,6 +51,17 @@ def is_differentiable(dtype: DType) -> bool:
 # ------------------------------------------------------------------------------- numerical errors
 
 
+def _float_errors() -> tuple[contextvars.ContextVar[Any], Any]:
+    context = contextvars.Context()
+    context.run(np.seterr, all="ignore")
+    ((variable, value),) = context.items()
+    return variable, value
+
+
+FLOAT_ERRORS, IGNORED = _float_errors()
+"""NumPy's context variable with its error mode, and the value by which it warns of nothing."""
+
+
 class _IgnoreFloatErrors(threading.local):
     """Compute without NumPy's warnings of division by zero, overflow and invalid values.
 
@@ -66,27 +77,23 @@ class _IgnoreFloatErrors(threading.local):
 
     def __init__(self) -> None:
         context = contextvars.Context()
-        context.run(np.seterr, all="ignore")
+        context.run(FLOAT_ERRORS.set, IGNORED)
         self.run = context.run
-        ((self._mode, self._ignored),) = context.items()
 
     def __call__(self, wanted: bool = True) -> Any:
-        return _ModeSet(self._mode, self._ignored) if wanted else _no_context
+        return _ModeSet() if wanted else _no_context
 
 
 class _ModeSet:
-    """A context variable that has a value for a block."""
+    """NumPy's error mode is to ignore for a block."""
 
-    __slots__ = ("_before", "_value", "_variable")
-
-    def __init__(self, variable: contextvars.ContextVar[Any], value: Any) -> None:
-        self._variable, self._value = variable, value
+    __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        self._before = self._variable.set(self._value)
+        self._before = FLOAT_ERRORS.set(IGNORED)
 
     def __exit__(self, *_: Any) -> None:
-        self._variable.reset(self._before)
+        FLOAT_ERRORS.reset(self._before)
 
 
 ignore_float_errors = _IgnoreFloatErrors()

@@ -206,7 +206,7 @@ def current_node(tensor: Tensor) -> Node | None:
 
 def alias(tensor: Tensor) -> Tensor:
     """A constant tensor on the tensor's memory, with its version counter; `detach` returns it."""
-    version, out = ensure_version(tensor), wrap(tensor.array)
+    version, out = tensor.version or ensure_version(tensor), wrap(tensor.array)
     out.version = version
     return out
 

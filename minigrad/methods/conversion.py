@@ -80,7 +80,8 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it"
                 " to the host."
             )
-    ensure_version(self)
+    if self.version is None:
+        ensure_version(self)
     array = self.array
     return array if type(array) is backend.NumpyArray else backend.to_numpy(array)
 

@@ -60,11 +60,19 @@ class Lowered(GeneratedCode):
         self.slot_of: dict[int, Allocation] = {}
         self.place_of: dict[int, Allocation] = {}  # the piece of each value that has one
         self.effects: Effects | None = None  # what a run leaves behind, as code (effects_code.py)
+        self.free: list[list[Any]] = []  # workspaces that no run uses
         # the kernels with their names, and positions of operands that are numbers, and of arrays
         # that are found by the table
         self.kernels: list[tuple[str, Generated, frozenset[int], frozenset[int]]] = []
         self._table: list[str] = []  # the names of these arrays, for each kernel in turn
         self._held: dict[int, int] = {}  # captured arrays among them, with their number in `held`
+        # numbers that also lie in arrays of one element, which kernels find by the table; and those
+        # that others than such kernels read
+        self._one_element: set[int] = set()
+        self._read_as_numbers = {*program.kept()}
+        for i in program.instructions:
+            if not (isinstance(i.primitive, Generated) and i.primitive.finds_arrays):
+                self._read_as_numbers.update(i.reads())
         self.taken_over = 0  # results written over an operand
         self._constant = set(program.constants)  # values that are the same in every run
         # gradients with new memory in each run, in which nothing else that lives on lies
@@ -253,6 +261,9 @@ class Lowered(GeneratedCode):
             kind, strides = program.types[n], facts.strides[n]
             if strides is None:
                 scalars.add(k)
+                if kernel.finds_arrays and self._is_in_memory(n):
+                    held.add(k)
+                    texts[k] = f"n{n}"
             elif not row_major(strides, kind.shape, kind.dtype):
                 self.names["row_major"] = self.xp.ascontiguousarray
                 texts[k] = f"row_major({texts[k]})"
@@ -265,7 +276,11 @@ class Lowered(GeneratedCode):
                 out = f"n{n}"
                 piece = self.arena.take(kind.nbytes)
                 self.buffers.append((out, piece, Type((1,), kind.dtype), (kind.dtype.itemsize,)))
-                after.append(f"v{n} = n{n}[0]")
+                self._one_element.add(n)
+                if n in self._read_as_numbers:
+                    after.append(f"v{n} = n{n}[0]")
+                else:
+                    self.fixed.add(n)
             elif n in self._escaping:
                 like = f"dtype_{kind.dtype}"
                 self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
@@ -284,6 +299,14 @@ class Lowered(GeneratedCode):
         given = [text for k, text in enumerate(texts) if k not in held]
         given = [f"table_{name}", *given] if held else given
         return [*before, f"{name}({', '.join(given)})", *after]
+
+    def _is_in_memory(self, number: int) -> bool:
+        """Whether a number also lies in an array of one element, the same one in every run."""
+        if number in self.program.constants and number not in self._one_element:
+            self.names["one_element"] = self.xp.atleast_1d
+            self.views.append((f"n{number}", f"one_element(v{number})"))
+            self._one_element.add(number)
+        return number in self._one_element
 
     def _is_held(self, number: int, lines: list[str]) -> bool:
         """Whether a value is a captured array that is the same in most runs. lines: get the

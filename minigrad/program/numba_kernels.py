@@ -101,7 +101,8 @@ class NumbaKernel(Generated):
             if k in held:
                 at = sum(j < k for j in held)
                 kind = ELEMENTS[self.types[n].dtype.name]
-                heads.append(f"{name} = array_at(table, {at}, {kind})")
+                text = f"array_at(table, {at}, {kind})"
+                heads.append(f"{name} = ({text}[0],)" if k in scalars else f"{name} = {text}")
                 continue
             parameters.append(f"p{k}")
             text = f"f64(p{k})" if k < len(self.reads) and self.types[n].number else f"p{k}"

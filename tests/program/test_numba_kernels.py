@@ -726,6 +726,32 @@ def test_buffers_and_captured_arrays_are_no_arguments(in_python: None) -> None:
     assert operands == [("mul_add", 1), ("exp_mul", 2)], text  # x; w[0] and the result
 
 
+@pytest.mark.parametrize("returned", [False, True])
+def test_numbers_of_other_kernels_and_constants_are_no_arguments(
+    in_python: None, returned: bool
+) -> None:
+    """They are read where they lie, and given to NumPy and to the caller where these need them."""
+
+    def function(x: Any) -> Any:
+        h = x * 2 + 1
+        size = (h * h).sum()
+        y = (h @ x * size + mg.tensor(0.25)).relu()
+        return (y, size) if returned else y
+
+    step = mg.compile(function, fuse=True)
+    for _ in range(6):
+        x = tensor(3, 3)
+        found, expected = step(x), function(x)
+        for a, b in zip(found, expected, strict=True) if returned else [(found, expected)]:
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert step.statistics["replayed"] >= 3
+    text = step.fused_programs[0].source()
+    calls = re.findall(r"^ +fused_(\w+)_\d+\((.*)\)", text, re.MULTILINE)
+    given = {name: [a for a in texts.split(", ") if "table" not in a] for name, texts in calls}
+    assert [*map(len, given.values())] == [1, 1], text  # x, and the result
+    assert bool(re.search(r"= n\d+\[0\]", text)) is returned
+
+
 def test_another_array_in_the_place_of_a_captured_one_is_read(in_python: None) -> None:
     """Also one of a memory layout of its own; and none is kept once another one was read."""
     bias = tensor(4).requires_grad_()
