@@ -5,7 +5,8 @@ The recorder sits at two of the engine's seams. As an observer it sees every ope
 gives each tensor that comes from outside (a parameter, a constant) a payload that records. As the
 owner of these payloads (payload.py) it runs every kernel and notes it. The function itself runs
 once, in Python, with its real values: so branches and loops work, and what they decided by values
-is noted as frozen.
+is noted as frozen. What becomes of it is in recorded_program.py; an optimiser's update, in
+recorded_updates.py.
 
 Source of the method: tracing with concrete values, as torch.jit.trace does; programs in single
 assignment, as in JAX's jaxprs.
@@ -19,7 +20,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import backend, observers
-from ..autograd.backward import grad as _gradients
 from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
 from ..core import observe
 from ..core.apply import compute
@@ -27,12 +27,11 @@ from ..core.graph import state
 from ..core.observe import Event
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
-from ..errors import NoGradientError, ProgramError
+from ..errors import ProgramError
+from . import recorded_program
 from .bindings import (
     Binding,
     GradientBinding,
-    NumberBinding,
-    StateBinding,
     TensorBinding,
     UpdateNumbers,
 )
@@ -50,6 +49,7 @@ from .naming import tensors_of, users_line
 from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
 from .phases import Phases
 from .program import Program
+from .recorded_updates import record_update
 
 
 class Recorder:
@@ -73,20 +73,20 @@ class Recorder:
         self.known: dict[int, Any] | None = None
         self._originals: list[tuple[Tensor, Any, Any]] = []
         self._types: dict[tuple[Any, ...], Type] = {}
-        self._inputs: list[int] = []
+        self.inputs: list[int] = []
         # The draw that a random operation without operands is about to make.
         self._draw: Any = None
         # Values from outside, by number: the array, and where it lives.
-        self._outside: dict[int, Any] = {}
-        self._places: dict[int, Binding] = {}
+        self.outside: dict[int, Any] = {}
+        self.bindings: dict[int, Binding] = {}
         # By id(array): the array, kept alive, with its number; the payload of all tensors on it.
         self._known: dict[int, tuple[Any, int]] = {}
         self._payloads: dict[int, Recorded] = {}
         self._lifted: list[tuple[Tensor, Recorded]] = []
         # Memory from outside, with the number of the value that it held first.
-        self._memories: list[tuple[int, Memory]] = []
+        self.memories: list[tuple[int, Memory]] = []
         # Optimisers' states, with what they hold while recording.
-        self._states: list[tuple[dict[str, Any], str, Recorded]] = []
+        self.states: list[tuple[dict[str, Any], str, Recorded]] = []
         # By id(tensor): tensors known to have been there before; the leaf whose `.grad` it was when
         # recording began; tensors that the function made; what the function's author calls it; its
         # `.grad` when recording began; of a leaf or a tensor of the environment that tensor, its
@@ -95,8 +95,8 @@ class Recorder:
         self._leaf_of: dict[int, Tensor] = {}
         self._inside: dict[int, weakref.ref[Tensor]] = {}
         self._labels: dict[int, str] = {}
-        self._before: dict[int, Tensor | None] = {}
-        self._grads: dict[int, tuple[Tensor, int, Tensor | None]] = {}
+        self.grads_before: dict[int, Tensor | None] = {}
+        self.grads: dict[int, tuple[Tensor, int, Tensor | None]] = {}
 
     @contextmanager
     def recording(self) -> Iterator[Recorder]:
@@ -128,9 +128,9 @@ class Recorder:
             self._note_outside(name, tensor)
 
     def _note_outside(self, name: str, tensor: Tensor) -> None:
-        if id(tensor) not in self._before:
+        if id(tensor) not in self.grads_before:
             self._labels[id(tensor)] = name
-            self._before[id(tensor)] = tensor.stored_grad
+            self.grads_before[id(tensor)] = tensor.stored_grad
             if tensor.stored_grad is not None:
                 self._leaf_of[id(tensor.stored_grad)] = tensor
 
@@ -159,52 +159,9 @@ class Recorder:
             if tensor.stored_grad is not None:
                 self.lift(tensor.stored_grad)
 
-    @contextmanager
-    def update(
-        self, optimizer: Any, param: Tensor, group: dict[str, Any]
-    ) -> Iterator[dict[str, Any]]:
-        """An optimiser's rule runs inside, with the settings that this gives: the arrays of its
-        state are captured, so that each replay goes on from where the last one left, and the
-        numbers of the step (`Optimizer.numbers`) are read again in each.
-
-        Raises ProgramError if the rule itself changes numbers in the state, which would be frozen,
-        or makes its state only now: then the first step differs from all later ones.
-        """
-        if self.known_optimizers is not None and id(optimizer) not in self.known_optimizers:
-            raise ProgramError(
-                f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a"
-                " way that cannot be followed"
-            )
-        optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
-        numbers = UpdateNumbers(optimizer, param, group)
-        self.update_numbers.append(numbers)
-        numbers.count()
-        numbers.commit()
-        settings = dict(group)
-        for name, value in numbers.values.items():
-            place = NumberBinding(name, numbers)
-            number = self._value_of_type(Type((), backend.float64, number=True))
-            self._outside[number], self._places[number] = value, place
-            settings[name] = RunTimeNumber(value, number)
-        counts = {name: value for name, value in state.items() if not hasattr(value, "dtype")}
-        for name, value in state.items():
-            if name not in counts and type(value) is not Recorded:
-                state[name] = self.capture(StateBinding(optimizer, param, name))
-                self._states.append((state, name, state[name]))
-        known = set(state)
-        with self.phases.named("update"):
-            yield settings
-        if set(state) != known:
-            raise ProgramError(
-                f"{optimiser} made its state ({', '.join(sorted(set(state) - known))}) while it was"
-                " recorded: this is not like later steps. Take one step first, then record."
-            )
-        changed = [name for name, value in counts.items() if state[name] is not value]
-        if changed:
-            raise ProgramError(
-                f"{optimiser}.rule changes the number {changed[0]!r} in its state; in a program it"
-                " would be frozen. Change it in numbers(), which each run calls."
-            )
+    def update(self, optimizer: Any, param: Tensor, group: dict[str, Any]) -> Any:
+        """A context in which an optimiser's rule is recorded; gives its settings."""
+        return record_update(self, optimizer, param, group)
 
     # -------------------------------------------------------------------------- values from outside
 
@@ -215,8 +172,8 @@ class Recorder:
         array = tensor.array.array if type(tensor.array) is Recorded else tensor.array
         number = self._value(array)
         payload = Recorded(self, array, number)
-        self._inputs.append(number)
-        self._memories.append((number, payload.memory))
+        self.inputs.append(number)
+        self.memories.append((number, payload.memory))
         self.names[number] = name
         out = wrap(payload)
         if isinstance(tensor.node, Leaf):
@@ -226,11 +183,11 @@ class Recorder:
     def take(self, tensor: Tensor, name: str) -> None:
         """Make a tensor itself an input of the program."""
         payload = Recorded(self, tensor.array, self._value(tensor.array))
-        self._inputs.append(payload.memory.number)
-        self._memories.append((payload.memory.number, payload.memory))
+        self.inputs.append(payload.memory.number)
+        self.memories.append((payload.memory.number, payload.memory))
         self.names[payload.memory.number] = name
         tensor.array = payload
-        self._grads[id(tensor)] = (tensor, payload.memory.number, None)
+        self.grads[id(tensor)] = (tensor, payload.memory.number, None)
 
     def capture(self, place: Binding) -> Recorded:
         """An array that lives elsewhere (an optimiser's state) as an input that the caller does
@@ -239,10 +196,10 @@ class Recorder:
         array = place.array
         number = self._value(array)
         self.names[number] = place.name
-        self._outside[number] = array
-        self._places[number] = place
+        self.outside[number] = array
+        self.bindings[number] = place
         payload = Recorded(self, array, number)
-        self._memories.append((number, payload.memory))
+        self.memories.append((number, payload.memory))
         return payload
 
     def lift(self, tensor: Tensor) -> None:
@@ -276,23 +233,26 @@ class Recorder:
         inside = self._inside.get(id(tensor))
         if inside is not None and inside() is tensor:
             return
-        if id(tensor) in self._leaf_of and number in self._outside:
-            self._places[number] = GradientBinding(self._leaf_of[id(tensor)])
+        if id(tensor) in self._leaf_of and number in self.outside:
+            self.bindings[number] = GradientBinding(self._leaf_of[id(tensor)])
             return
-        if number in self._outside and (number not in self._places or id(tensor) in self._labels):
+        if number in self.outside and (number not in self.bindings or id(tensor) in self._labels):
             owner = tensor if tensor.view_of is None else tensor.view_of.base
-            always = number in self._places and self._places[number].always
-            self._places[number] = TensorBinding(owner, self._labels.get(id(tensor)))
-            self._places[number].always |= always or id(tensor) in self._environment
+            always = number in self.bindings and self.bindings[number].always
+            self.bindings[number] = TensorBinding(owner, self._labels.get(id(tensor)))
+            self.bindings[number].always |= always or id(tensor) in self._environment
         is_leaf = isinstance(tensor.node, Leaf)
-        if (is_leaf or id(tensor) in self._environment) and number in self._places:
-            self._places[number].always = True
-            if tensor.view_of is None and id(tensor) not in self._grads:
-                before, now = self._before.get(id(tensor), tensor.stored_grad), tensor.stored_grad
+        if (is_leaf or id(tensor) in self._environment) and number in self.bindings:
+            self.bindings[number].always = True
+            if tensor.view_of is None and id(tensor) not in self.grads:
+                before, now = (
+                    self.grads_before.get(id(tensor), tensor.stored_grad),
+                    tensor.stored_grad,
+                )
                 if now is not None and now is before:
                     self._leaf_of[id(now)] = tensor
                     self.lift(now)
-                self._grads[id(tensor)] = (tensor, number, before)
+                self.grads[id(tensor)] = (tensor, number, before)
 
     def _copied(self, array: Array) -> Array:
         """A copy of an array from outside, one for all tensors on it."""
@@ -314,8 +274,8 @@ class Recorder:
         payload = Recorded(self, array, number)
         if not is_immutable(array):
             self._payloads[id(array)] = payload
-        if number in self._outside:
-            self._memories.append((number, payload.memory))
+        if number in self.outside:
+            self.memories.append((number, payload.memory))
         return payload
 
     def _number_of(self, array: Array) -> int:
@@ -326,7 +286,7 @@ class Recorder:
         if known is not None:
             return known[1]
         number = self._value(array)
-        self._outside[number] = array
+        self.outside[number] = array
         if not is_immutable(array):
             self._known[id(array)] = (array, number)
         return number
@@ -419,9 +379,9 @@ class Recorder:
         known = self._types.get(facts)
         if known is None or known.device != "cpu":
             known = self._types[facts] = Type(array.shape, array.dtype, device_of(array))
-        return self._value_of_type(known)
+        return self.value_of_type(known)
 
-    def _value_of_type(self, kind: Type) -> int:
+    def value_of_type(self, kind: Type) -> int:
         self.types.append(kind)
         return len(self.types) - 1
 
@@ -476,128 +436,25 @@ class Recorder:
         text = f"{users_line()}: {what}"
         self.decisions[text] = self.decisions.get(text, 0) + 1
 
-    def gradients(self, result: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The gradients of the result by all inputs and captured leaves that require them, by
-        name.
-        """
-        if not isinstance(result, Tensor):
-            raise ProgramError(
-                "trace(…, backward=True): the function must return one tensor, got"
-                f" {type(result).__name__}."
-            )
-        wanted = {name: t for name, t in inputs.items() if isinstance(t.node, Leaf)}
-        for tensor, number, _ in self._grads.values():  # leaves: trace has no environment
-            wanted[self._captured_name(number, wanted)] = tensor
-        if not wanted:
-            raise NoGradientError(
-                "trace(…, backward=True): nothing requires grad. Say so of an example"
-                " (requires_grad=True)."
-            )
-        found = _gradients(result, list(wanted.values()), materialize_grads=True)
-        return dict(zip(wanted, found, strict=True))
-
-    def _captured_name(self, number: int, taken: Any) -> str:
-        if number not in self.names:
-            place = self._places[number]
-            name, count = f"{place.name}", 1
-            while name in taken or name in self.names.values():
-                count += 1
-                name = f"{place.name}{count}"
-            self.names[number] = name
-        return self.names[number]
-
     def finish(
         self, outputs: Sequence[Tensor], signature: Any, name: str, also: Sequence[int] = ()
     ) -> Program:
         """The program whose results are `outputs`, and after them the values `also`, by number."""
-        for t in outputs:
-            self.lift(t)
-        results = [*[t.array.number for t in outputs], *also]
-        gradients: dict[int, int | None] = {}
-        self._check_gradients()
-        for tensor, number, before in self._grads.values():
-            after = tensor.stored_grad
-            if after is None:
-                if before is not None:
-                    gradients[number] = None
-            elif after is not before:
-                self.lift(after)
-                gradients[number] = after.array.number
-        updates = {
-            n: m.number
-            for n, m in self._memories
-            if m.number != n and (n in self._inputs or self._is_written(n))
-        }
-        read = {n for i in self.instructions for n in i.reads()} | {
-            *results,
-            *updates.values(),
-            *gradients.values(),
-        }
-        captured, constants = {}, {}
-        for number, array in self._outside.items():
-            place = self._places.get(number)
-            if place is not None and (
-                number in updates or (place.always and (number in read or number in gradients))
-            ):
-                self._captured_name(number, ())
-                captured[number] = place
-            elif number in read:
-                if isinstance(place, TensorBinding):
-                    self.frozen.append(place.owner)
-                constants[number] = (
-                    array if is_immutable(array) else copy_with_strides_of(array, array)
-                )
-                if place is not None and place.name not in ("p", "state"):
-                    self.names[number] = place.name
-        decisions = [
-            text if count == 1 else f"{text} ({count} times)"
-            for text, count in self.decisions.items()
-        ]
-        return Program(
-            self._inputs, constants, self.instructions, results, self.types, self.names,
-            captured=captured,
-            updates=updates, gradients=gradients, decisions=decisions, signature=signature,
-            name=name,
-        )  # fmt: skip
-
-    def _check_gradients(self) -> None:
-        """Raises ProgramError if the function has set or deleted a `.grad` that a program cannot
-        set: it identifies the tensor by the captured array, which must be that tensor's alone."""
-        for tensor, before in (self.known or {}).values():
-            if tensor.stored_grad is before.grad:
-                continue
-            number = self._grads[id(tensor)][1] if id(tensor) in self._grads else None
-            place = None if number is None else self._places.get(number)
-            if number not in self._inputs and (place is None or place.owner is not tensor):
-                raise ProgramError(
-                    f"it sets or deletes the .grad of a tensor of shape {tuple(tensor.shape)} that"
-                    " is an argument, a view or a .grad, or has its memory in common with another"
-                    " tensor"
-                )
-
-    def _is_written(self, number: int) -> bool:
-        """Whether what a captured value's memory holds at the end matters: a gradient's does
-        while it is the leaf's gradient.
-        """
-        place = self._places.get(number)
-        if isinstance(place, GradientBinding):
-            now = place.leaf.stored_grad
-            return now is not None and now is self._before.get(id(place.leaf), now)
-        return place is not None
+        return recorded_program.program_of(self, outputs, signature, name, also)
 
     def _forget(self) -> None:
         """Drop all references to what is outside: payloads refer to their recorder and their memory
         to them, and so they would keep it until the cycle collector runs."""
-        self._lifted, self._states, self._memories, self.known = [], [], [], {}
+        self._lifted, self.states, self.memories, self.known = [], [], [], {}
         for table in (
-            self._outside,
+            self.outside,
             self._known,
             self._payloads,
-            self._places,
-            self._grads,
+            self.bindings,
+            self.grads,
             self._environment,
             self._leaf_of,
-            self._before,
+            self.grads_before,
         ):
             table.clear()
 
@@ -605,7 +462,7 @@ class Recorder:
         """Plain arrays again in all tensors from outside, in their gradients and in optimisers'
         states.
         """
-        for kept, name, payload in self._states:
+        for kept, name, payload in self.states:
             kept[name] = materialise(payload.array)
         for tensor, payload in self._lifted:
             if tensor.version is not None:

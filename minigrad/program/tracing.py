@@ -17,6 +17,7 @@ from .naming import name_of
 from .passes import simplified
 from .payload import Recorded
 from .program import Program
+from .recorded_program import gradients_of
 from .recorder import Recorder
 from .structure import describe, rebuild
 
@@ -70,8 +71,10 @@ def recorded(
                 result = function(*arguments)
                 result = (
                     result,
-                    recorder.gradients(
-                        result, dict(zip((label for label, _ in inputs), tensors, strict=True))
+                    gradients_of(
+                        recorder,
+                        result,
+                        dict(zip((label for label, _ in inputs), tensors, strict=True)),
                     ),
                 )
         else:

@@ -17,6 +17,7 @@ from minigrad.program import (
     guards,
     outcome,
     payload,
+    recorded_program,
     recorder,
     replayed_node,
     run,
@@ -79,7 +80,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
         (payload.Recorded, "write", "memory.writes += 1", "pass")
     ],
     "a gradient that is set to None stays": [
-        (recorder.Recorder, "finish", "gradients[number] = None", "pass")
+        (recorded_program, "program_of", "gradients[number] = None", "pass")
     ],
     "draws of a failed replay count": [(run.Replayer, "run", "random is not None", "False")],
     "overwritten memory is not counted": [
