@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import one_submission, pages, run, sandbox, supervisor
+from minigrad.lessons.grading import grades, one_submission, pages, run, sandbox, supervisor
 from minigrad.lessons.grading.judge import Judgement
 
 from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
@@ -166,23 +167,31 @@ def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
             Path(os.__file__),
             ROOT / "minigrad" / "__init__.py",
         )
-        out.mkdir()
-        (out / run.SECRET).write_text(
-            "5a" * 32
-        )  # the same cases each time: a wrong answer may be right in a few random graphs
         one_submission.sheet_at(str(sheet / "sheet.py"))  # Python may keep its bytecode beside it
         before = tree(*watched)
-        limits = pytest.MonkeyPatch()
-        limits.setattr(supervisor, "CELL_S", 1.0)
+        patch = pytest.MonkeyPatch()
+        patch.setattr(supervisor, "CELL_S", 0.5)
+        same_cases_for_all(patch)
         try:
             options = run.Options(jobs=jobs, wrap=False)
             report = run.grade(sheet / "sheet.py", submitted, out, options)
         finally:
-            limits.undo()
+            patch.undo()
             stop.set()
             thread.join()
         yield Graded(hand_ins, report, out, hits, before, tree(*watched), processes_in(top))
     one_submission.close_servers()
+
+
+def same_cases_for_all(patch: pytest.MonkeyPatch) -> None:
+    """All submissions get the same cases, in each run: a wrong answer may be right in a few random
+    graphs. They are drawn once, and what is right for each is computed once, in this process.
+    """
+    cases_for = functools.cache(one_submission.cases_for)
+    patch.setattr(one_submission, "seed_for", lambda secret, digest: "5a" * 32)
+    patch.setattr(grades, "LARGE", len(SUBMISSIONS))
+    for module in (one_submission, grades):
+        patch.setattr(module, "cases_for", cases_for)
 
 
 def test_there_are_enough_of_each_kind():
