@@ -21,7 +21,7 @@ from minigrad.trace import first_divergence
 from minigrad.watch import trace_function
 
 from ..grading.calls import Caller, StudentProblem
-from ..grading.checking import check_exercise
+from ..grading.checking import check_by_cases
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Misconception
 from ..grading.feedback import Feedback, Line
@@ -449,7 +449,7 @@ def _check_own_step(*answers: Any) -> Feedback:
     """As the common check; where the student's rules or loop are to blame, with the first wrong
     step of them in the viewer.
     """
-    feedback = check_exercise(replace(OWN_STEP, notebook=None), answers)
+    feedback = check_by_cases(OWN_STEP, answers)
     if feedback.status == "wrong":
         with suppress(
             StudentProblem, KeyError, TypeError, AttributeError, ValueError

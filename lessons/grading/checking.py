@@ -29,14 +29,15 @@ def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None 
     in its order; seed: of the cases.
     """
     with watching(exercise.forbid):
-        return _checked(exercise, answers, seed)
-
-
-def _checked(exercise: Exercise, answers: Sequence[Any], seed: int | None) -> Feedback:
-    if exercise.notebook is not None:
+        if exercise.notebook is None:
+            return check_by_cases(exercise, answers, seed)
         shown: Feedback = exercise.notebook(*answers)
         shown.title = exercise.title or shown.title
         return shown
+
+
+def check_by_cases(exercise: Exercise, answers: Sequence[Any], seed: int | None = None) -> Feedback:
+    """The common check, for kinds whose check in the notebook does more."""
     if exercise.verify is None:
         say = (
             "This exercise cannot be checked without its answers, which are not here. It is graded"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from minigrad.lessons.grading import calls, cheap_answers, checking
+from minigrad.lessons.grading.exercise import Case, Exercise
 from minigrad.lessons.grading.local import run_notebook
 from minigrad.lessons.grading.sheet import load_sheet
 from minigrad.lessons.grading.sheet_report import SheetReport, examine
@@ -31,6 +32,26 @@ def _patient_checks(monkeypatch) -> None:
 def _same_cases_in_every_run(monkeypatch) -> None:
     """A check draws other cases on each run; a test's verdict must not depend on them."""
     monkeypatch.setattr(checking, "secrets", SimpleNamespace(randbits=lambda bits: 1))
+
+
+@pytest.fixture(scope="module")
+def cases_drawn_once() -> Iterator[None]:
+    """In a module, the cases of a seed are drawn once, and what is right for each is computed once.
+    Answers get copies of them.
+    """
+    draw, drawn = Exercise.cases, {}
+
+    def cases(exercise: Exercise, rng: Any, practice: bool = False) -> list[Case]:
+        if not isinstance(rng, int):
+            return draw(exercise, rng, practice)
+        key = exercise, exercise.make_cases, exercise.practice, rng, practice
+        if key not in drawn:
+            drawn[key] = draw(exercise, rng, practice)
+        return list(drawn[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Exercise, "cases", cases)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb
 CELLS = {
     c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
 }
-pytestmark = pytest.mark.usefixtures("smaller_cases")
+pytestmark = pytest.mark.usefixtures("smaller_cases", "cases_drawn_once")
 ALWAYS = (
     "topological_order: recursive",
     "gradients: overwrites",
