@@ -191,7 +191,7 @@ def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, vis
 def changing(x):
     total = x
     for i in range(3):
-        if total > 2:
+        if total > 2:  # noqa: SIM108
             total = total * 0.5
         else:
             total = total + x * i

@@ -63,6 +63,20 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
     assert of_class(viewer, "mg-unlike") == [], "nothing is known yet of what differs"
 
 
+def test_a_sum_that_grows_is_not_compared_with_the_final_one(show, reference):
+    """x1 and x2 get two contributions each: after the first both engines have the same."""
+    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    viewer = show(pair.to_html())
+    parts = pair.divergence.step
+    for k in range(1, parts + 1):
+        to(viewer, k)
+        assert of_class(viewer, "mg-unlike") == [] and viewer.get_by_text("≠ 2").count() == 0, k
+        assert "≠" not in viz.to_svg(pair.document["union"], k), k
+    to(viewer, parts + 1)
+    assert of_class(viewer, "mg-unlike") == ["x2"]
+    assert "1.716\N{NO-BREAK SPACE}≠" in viz.to_svg(pair.document["union"], parts + 1)
+
+
 def test_forward_beside_reverse_is_one_graph_with_both(show, reference):
     forward = trace_function(f, 2.0, 5.0, mode="forward")
     pair = viz.compare(forward, reference, ("forward", "reverse"))

@@ -32,13 +32,17 @@ class GraphPicture:
         self.keeping = keeps(trace)
         beside = trace.get("beside", {}).get("cells", ())
         self.theirs = {(node, column): value for node, column, value in beside}
+        self.final = {}  # how many steps make a cell's value; a sum that grows is not compared
+        for k, step in enumerate(trace["steps"], 1) if self.theirs else ():
+            self.final |= {(node, column): k for node, column, _ in step["writes"]}
 
     def at(self, k: int, view: Rectangle | None = None) -> list[Mark]:
         """The marks of the state after k steps; view: the part of the layout that is wanted, all by
         default."""
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
         state, now = state_at(trace, k), shown_column(trace, step)
-        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping, self.theirs)
+        theirs = {cell: value for cell, value in self.theirs.items() if self.final[cell] <= k}
+        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping, theirs)
         lit = set(step["edges"]) if step else set()
         marks: list[Mark] = []
         for edge in sorted(trace["edges"], key=lambda edge: edge["id"] in lit):

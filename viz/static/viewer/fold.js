@@ -6,16 +6,18 @@ export const SCHEMA = "minigrad.trace/1";
 export const key = (node, column) => node + "\u0000" + column;
 
 // What is known after some steps: cells (key -> value), nodes born and freed, entries of a
-// Jacobian ("mode row,column" -> value).
+// Jacobian ("mode row,column" -> value). taken: how many steps.
 class State extends Map {
   constructor(other, growing = []) {
     super(other ?? []);
     this.unborn = new Set(other?.unborn ?? growing);
     this.freed = new Set(other?.freed ?? []);
     this.entries = new Map(other?.entries ?? []);
+    this.taken = other?.taken ?? 0;
   }
 
   take(step, passes) {
+    this.taken += 1;
     for (const column of step.clear ?? [])
       for (const name of [...this.keys()]) if (name.endsWith("\u0000" + column)) this.delete(name);
     for (const [node, column, value] of step.writes ?? []) this.set(key(node, column), value);
@@ -62,9 +64,19 @@ export const keeps = ({ nodes, columns, steps }) =>
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? constants.phases[step.phase] ?? "v";
 
 // Of a Trace that stands beside another one: the other's values where they differ, null where it
-// has none.
-export const cellsBeside = ({ beside }) =>
-  new Map((beside?.cells ?? []).map(([node, column, value]) => [key(node, column), value]));
+// has none. shown: those whose own value is final in a state; a sum that grows is not compared.
+export function cellsBeside({ beside, steps }) {
+  const cells = new Map(
+    (beside?.cells ?? []).map(([node, column, value]) => [key(node, column), value]),
+  );
+  const final = new Map();
+  if (cells.size)
+    steps.forEach((step, i) => {
+      for (const [node, column] of step.writes ?? []) final.set(key(node, column), i + 1);
+    });
+  const shown = (cell, { taken }) => (taken >= final.get(cell) ? cells.get(cell) : undefined);
+  return { get: (cell) => cells.get(cell), shown };
+}
 
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {

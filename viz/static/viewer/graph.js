@@ -487,9 +487,10 @@ export function drawGraph(
         spoken = [];
       if (!card) continue;
       for (const column of columns) {
-        const value = state.get(key(node.id, column.key));
-        const shownValue = preview?.get(key(node.id, column.key)) ?? value;
-        card.rows.get(column.key).show(shownValue, theirs.get(key(node.id, column.key)));
+        const cell = key(node.id, column.key),
+          value = state.get(cell);
+        const other = preview?.has(cell) ? theirs.get(cell) : theirs.shown(cell, state);
+        card.rows.get(column.key).show(preview?.get(cell) ?? value, other);
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
       const unborn = group
@@ -554,7 +555,7 @@ export function drawGraph(
   function beside(card, ids, state) {
     const cells = ids.flatMap((id) => columns.map((c) => key(id, c.key))),
       known = cells.filter((one) => state.has(one)),
-      differs = known.some((one) => theirs.has(one)),
+      differs = known.some((one) => theirs.shown(one, state) !== undefined),
       side = ids.every((id) => id in trace.beside.only) ? trace.beside.only[ids[0]] : null;
     card.group.classList.toggle("mg-unlike", differs);
     card.group.classList.toggle("mg-agrees", known.length > 0 && !differs && side === null);

@@ -215,7 +215,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       row.classList.toggle("mg-unborn", state.unborn.has(source));
       for (const [column, cell] of cells) {
         const value = state.get(key(source, column));
-        const other = theirs.get(key(source, column)),
+        const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
         cell.classList.toggle("mg-unlike-value", unlike);
