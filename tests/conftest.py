@@ -161,6 +161,28 @@ def _set_workers(config: pytest.Config) -> None:
             option.dist, option.loadscopereorder = "loadfile", False
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One worker takes all files with tests in JupyterLab: a server and the first page of
+    JupyterLab take ten seconds of processor time.
+    """
+    if config.option.dist != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    asks = re.compile(r"^def \w+\([^)]*\blab\b", re.MULTILINE)  # for the fixture of that name
+    files = Path(__file__).parent.joinpath("browser").glob("test_*.py")
+    together = {path.name for path in files if asks.search(path.read_text(encoding="utf-8"))}
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            folder, _, name = file.rpartition("/")
+            return "JupyterLab" if folder.endswith("browser") and name in together else file
+
+    return Scheduling(config, log)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     """A run of the suite leaves nothing behind. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so

@@ -1,5 +1,5 @@
-"""One JupyterLab and one browser for all tests of a worker, and what must be right for them to tell
-the truth.
+"""One browser for all tests of a worker, one JupyterLab for all tests of a run, and what must be
+right for them to tell the truth.
 
 - The server is the one that `minigrad lab` starts, in a home folder of its own, so that nothing of
 the user's leaks in or out.
@@ -257,7 +257,7 @@ raise SystemExit(lab.main(sys.argv[1:]))
 @pytest.fixture(scope="session")
 def lab(quiet_environment, tmp_path_factory) -> Iterator[Lab]:
     """`minigrad lab` on the course, for all tests of a worker; a test adds its own notebooks
-    with `write`.
+    with `write`. In a run of the suite one worker takes all files with such tests.
     """
     folder = tmp_path_factory.mktemp("lab") / "course"
     with socket.socket() as probe:
