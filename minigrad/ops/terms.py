@@ -134,13 +134,9 @@ def sum_terms(ins: Sequence[Shape], out: Shape, params: dict[str, Any]) -> Terms
     return Terms(shape, result, (plain(*range(len(shape))),))
 
 
-MOST = 1 << 20
-"""Points of a loop up to which a Trace describes it: a reader cannot follow larger ones."""
-
-
 def as_data(found: Terms | None) -> dict[str, Any] | None:
-    """The terms as a Trace holds them; None where there are none, or too many."""
-    if found is None or not 0 < math.prod(found.sizes) <= MOST:
+    """The terms as a Trace holds them; None where there are none."""
+    if found is None or not math.prod(found.sizes):
         return None
     result, *operands = [
         [[offset, *map(list, variables)] for offset, variables in index]

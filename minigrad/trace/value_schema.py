@@ -32,6 +32,8 @@ def check_value(value: Any, where: str) -> None:
             )
             if "elements" in value:
                 _elements(value, size, where)
+            if "parts" in value:
+                _parts(value, where)
             if "heat" in value:
                 _heat(value["heat"], f"{where}.heat")
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
@@ -77,9 +79,28 @@ def _elements(value: dict[str, Any], size: int, where: str) -> None:
         f"{where}.elements",
         "must begin as sample",
     )
+    _numbers(found, where)
+
+
+def _numbers(found: list[Any], where: str) -> None:
     for v in found:
         need(not (isinstance(v, dict) and "shape" in v), where, "elements must be numbers")
         check_value(v, where)
+
+
+def _parts(value: dict[str, Any], where: str) -> None:
+    """Blocks of a large array, each with its place and all its elements."""
+    is_sizes = lambda v: is_list(v) and len(v) == len(value["shape"]) and all(map(is_count, v))
+    for i, part in enumerate(field_of(value, "parts", is_list, where, "a list of parts")):
+        place = f"{where}.parts[{i}]"
+        first = field_of(part, "from", is_sizes, place, "an index for each axis")
+        shape = field_of(part, "shape", is_sizes, place, "a size for each axis")
+        inside = zip(first, shape, value["shape"], strict=True)
+        need(all(a + n <= size for a, n, size in inside), place, "must lie within the array")
+        found = field_of(part, "elements", is_list, place, "a list of its elements")
+        size = math.prod(shape)
+        need(len(found) == size, f"{place}.elements", f"must hold {size} numbers, got {len(found)}")
+        _numbers(found, place)
 
 
 LEVELS = "0123456789abcdefg"

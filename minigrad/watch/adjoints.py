@@ -161,7 +161,7 @@ class Adjoints:
             say,
             **more,
         )
-        trace.hold_whole(upstream[0][0], "g", {**dict(upstream), target: after})
+        trace.hold(upstream[0][0], "g", {**dict(upstream), target: after}, targets=[slot])
 
     def _broadcast(self, edge: str) -> bool:
         """Whether an edge carries one value to many places, by an element-by-element operation."""

@@ -71,7 +71,7 @@ def tangent_step(
     words = sentences.pushed(name, terms, tangent.array)
     trace.step("tangent", name, edges, reads, [write], *words, contribs=contribs)
     arrays = {str(source): upstream.array for _, _, upstream, source in sources}
-    trace.hold_whole(name, "d", {name: tangent.array, **arrays})
+    trace.hold(name, "d", {name: tangent.array, **arrays})
 
 
 def _share(part: Any, index: int | None, out: Tensor) -> Any:

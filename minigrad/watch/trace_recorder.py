@@ -512,7 +512,7 @@ class TraceRecorder(TraceWriter):
         return name
 
     def _note_terms(self, call: OperationCall, node: dict[str, Any], out: Tensor) -> None:
-        """Which elements meet in those of a result, and all of these elements."""
+        """Which elements meet in those of a result, and these elements."""
         formula = getattr(call.primitive, "terms", None)
         if formula is None or not all(isinstance(a, Tensor) for a in call.args):
             return
@@ -523,7 +523,8 @@ class TraceRecorder(TraceWriter):
         node["terms"] = terms
         read = zip(call.operands, call.args, strict=True)
         arrays = {name: a.array for name, a in read if name is not None}
-        self.hold_whole(node["id"], "v", {**arrays, node["id"]: out.array})
+        targets = [-1, *(i for i, a in enumerate(call.args) if a.requires_grad)]
+        self.hold(node["id"], "v", {**arrays, node["id"]: out.array}, targets)
 
     def _assign(self, call: OperationCall | None, target: Tensor, value: Tensor) -> None:
         """An in-place operation has written: from now on the target (or the tensor that it looks

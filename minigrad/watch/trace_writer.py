@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .. import backend
 from ..core.graph import Node
 from ..core.tensor import Tensor, current_node
 from ..errors import TraceTooLargeError
@@ -15,6 +16,7 @@ from ..trace.schema import SCHEMA, Trace
 from ..trace.text import number
 from .blocks import Blocks
 from .derivatives import Rules
+from .large_arrays import Box, lacking, part_of, parts_read
 from .notation import label_of
 from .saved_values import SavedValues
 from .source_map import SourceMap
@@ -30,6 +32,8 @@ COLUMNS = {
 WHOLE, ALL_WHOLE = 4096, 12_000
 """Arrays of up to so many elements, and up to so many in one Trace, are whole where a product, a
 convolution or a pooling reads or writes them."""
+ALL_PARTS = 16_000
+"""Of larger ones so many elements are held in one Trace, in parts."""
 
 
 class TraceWriter:
@@ -67,6 +71,7 @@ class TraceWriter:
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._written: dict[tuple[str, str], Any] = {}  # the latest value in each cell
         self._whole = 0  # elements of arrays that are whole
+        self._in_parts = 0  # elements of parts of arrays
 
     def add(
         self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
@@ -218,10 +223,17 @@ class TraceWriter:
             }
         )
 
-    def hold_whole(self, node: str, column: str, arrays: dict[str, Any]) -> None:
-        """Where elements meet in a node: put all elements of arrays into the values that were
-        written last into a column, as far as a Trace has the room."""
-        if "terms" not in self.by_id[node]:
+    def hold(
+        self, node: str, column: str, arrays: dict[str, Any], targets: Sequence[int] = (-1,)
+    ) -> None:
+        """Where elements meet in a node: put the elements of arrays into the values that were
+        written last into a column, as far as a Trace has the room.
+
+        targets: of a large array those parts are held that meet in a block of the result (-1), or
+        of the operand of a number.
+        """
+        terms = self.by_id[node].get("terms")
+        if terms is None:
             return
         for name, array in arrays.items():
             value, size = self._written.get((name, column)), getattr(array, "size", 1)
@@ -229,7 +241,36 @@ class TraceWriter:
                 continue
             if size <= WHOLE and self._whole + size <= ALL_WHOLE:
                 self._whole += size
+                value.pop("parts", None)
                 value["elements"] = elements(array)
+                continue
+            host = None
+            for box in lacking(value, self._parts_of(node, name, column, targets)):
+                host = backend.to_numpy(array) if host is None else host
+                part, cut = part_of(host, box)
+                if self._in_parts + cut.size <= ALL_PARTS:
+                    self._in_parts += cut.size
+                    value.setdefault("parts", []).append(part | {"elements": elements(cut, 8)})
+
+    def _parts_of(self, node: str, name: str, column: str, targets: Sequence[int]) -> list[Box]:
+        """The parts of an array that a picture of the operation of a node shows."""
+        terms, numbers = self.by_id[node]["terms"], {-1: node}
+        numbers |= {slot: edge["src"] for slot, edge in self.into[node].items()}
+        if len(numbers) <= len(terms["operands"]):
+            return []  # an operand is no node
+        shapes = [tuple(self.by_id[numbers[i]]["shape"]) for i in sorted(numbers)]
+        shapes = [*shapes[1:], shapes[0]]
+        found = []
+        for target in targets:
+            boxes = parts_read(terms, shapes, target)
+            for position, box in boxes.items():
+                # a rule reads neither the value of the operand that it is for nor of the result; a
+                # pooling's reads which element it chose
+                read = column != "v" or target == -1 or position not in (-1, target)
+                chooses = terms["combine"] == "largest" and position == target
+                if numbers[position] == name and (read or chooses):
+                    found.append(box)
+        return found
 
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""

@@ -60,12 +60,15 @@ def value(array: Any, picture: bool = False) -> Any:
     return summary
 
 
-def elements(array: Any) -> list[Any]:
-    """All elements of a payload, in row-major order."""
+def elements(array: Any, digits: int | None = None) -> list[Any]:
+    """All elements of a payload, in row-major order; rounded to so many significant digits."""
     host = backend.to_numpy(array)
     if host.dtype.kind not in "biufc":
         host = host.astype(backend.float64)
-    return [_number(v) for v in host.reshape(-1).tolist()]
+    found = host.reshape(-1).tolist()
+    if digits is not None and host.dtype.kind == "f":
+        found = [float(f"{v:.{digits}g}") for v in found]
+    return [_number(v) for v in found]
 
 
 def array_of(value: Any) -> Any:

@@ -59,7 +59,7 @@ PROGRAMS = {
 def module(visit, tmp_path):
     """The viewer's functions on a page of their own."""
     path = tmp_path / "page.html"
-    names = "meetingOf, arraysOf, meetAt, folder"
+    names = "meetingOf, arraysOf, meetAt, elementAt, folder"
     path.write_text(
         f"<script type=module>{script()}\nwindow.parts = {{ {names} }};</script>", encoding="utf-8"
     )
@@ -110,6 +110,65 @@ def test_what_meets_in_each_element_is_what_the_engine_computed(module, name):
         np.testing.assert_allclose(
             totals, elements, atol=1e-9, err_msg=f"step {i + 1}, {op}, {column}"
         )
+
+
+IN_PARTS = """(trace) => {
+    const { meetingOf, arraysOf, meetAt, elementAt, folder } = window.parts, at = folder(trace);
+    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+        edges = new Map(trace.edges.map((e) => [e.id, e])), found = [];
+    const placesOf = ({ from, shape }) => from.reduce((all, first, axis) => all.flatMap((one) =>
+        Array.from({ length: shape[axis] }, (_, i) => [...one, first + i])), [[]]);
+    trace.steps.forEach((step, i) => {
+        const meeting = meetingOf(step, byId, edges);
+        if (!meeting) return;
+        const operands = meeting.node.terms.operands.map((_, slot) =>
+            byId.get(trace.edges.find((e) => e.dst === meeting.node.id && e.slot === slot).src));
+        const arrays = arraysOf(meeting, at(i + 1), operands),
+            array = arrays?.get(meeting.target)[meeting.column];
+        if (!array?.parts) return;
+        for (const place of placesOf(array.parts[0])) {
+            const sums = meetAt(meeting, arrays, place),
+                total = sums.reduce((sum, one) => sum + one.total, 0);
+            found.push([meeting.node.op, meeting.column, total, elementAt(array, place)]);
+        }
+    });
+    return found;
+}"""
+
+
+def dense(x, w, b):
+    return F.linear(x, w, b).square().sum()
+
+
+def windows(x, w):
+    return F.max_pool2d(F.conv2d(x, w, stride=2, padding=1), 2).square().sum()
+
+
+def down(x):
+    return F.max_pool1d(x, 3, stride=2, padding=1).square().sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "inputs", "met"),
+    [
+        (product, [numbers(70, 90), numbers(90, 60)], {("matmul", c) for c in "vdg"}),
+        (product, [numbers(5, 1500), numbers(1500, 5)], {("matmul", c) for c in "g"}),
+        (
+            dense,
+            [numbers(64, 784), numbers(128, 784), numbers(128)],
+            {("affine", c) for c in "vdg"},
+        ),
+        (windows, [numbers(2, 3, 40, 40), numbers(8, 3, 3, 3)], {("convolve", c) for c in "dg"}),
+        (down, [numbers(2, 1, 9000)], {("max_pool", c) for c in "vdg"}),
+    ],
+    ids=["product", "long", "layer", "images", "pooling"],
+)
+def test_of_large_arrays_what_meets_in_a_block_is_held(module, f, inputs, met):
+    trace = trace_function(f, *inputs, tangents=[numbers(*x.shape) for x in inputs])
+    found = module.evaluate(IN_PARTS, trace)
+    assert met <= {(op, column) for op, column, _, _ in found}
+    for op, column, total, element in found:
+        assert total == pytest.approx(element, rel=1e-6, abs=1e-6), (op, column)
 
 
 def step_at(trace, phase, node):
@@ -232,8 +291,33 @@ def test_other_steps_name_those_in_which_elements_meet(show):
     assert viewer.locator(".mg-counter").first.inner_text().startswith(f"{k} /")
 
 
+def test_a_block_of_a_large_product(show, visit, axe):
+    """Of 70 × 90 elements a block can be pointed at; its row and its column are lit."""
+    A, B = numbers(70, 90), numbers(90, 60)
+    trace = trace_function(product, A, B, mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    text = viewer.locator(".mg-element").inner_text()
+    assert "Rows 30 to 37, columns 25 to 32 of (70, 60)." in text
+    assert "Rows 30 to 37, columns 0 to 23 of (70, 90)." in text
+    viewer.locator("figure[data-node='v1'] td[data-at='31,26']").hover()
+    assert lit(viewer, "A", "v") == [f"31,{k}" for k in range(24)]
+    assert lit(viewer, "B", "v") == [f"{k},26" for k in range(24)]
+    said = viewer.locator(".mg-element .mg-meet").inner_text()
+    assert said.startswith("v1[31, 26] = ") and said.endswith(f" = {short(A[31] @ B[:, 26])}")
+    axe(visit.page, "html")
+    to(viewer, step_at(trace, "adjoint", "B"))
+    viewer.locator("figure[data-node='B'] td[data-at='44,30']").hover()
+    assert lit(viewer, "A", "v") == [f"{k},44" for k in range(24)]
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = viewer.locator(".mg-element").bounding_box()
+    board = viewer.locator(".mg-element .mg-board").bounding_box()
+    assert page["x"] <= board["x"] < page["x"] + page["width"] / 2, "the block is in sight"
+    visit.assert_clean()
+
+
 def test_arrays_that_the_trace_does_not_hold_are_not_guessed(show):
-    trace = trace_function(product, np.ones((70, 70)), np.ones((70, 2)), mode="primal")
+    trace = trace_function(lambda x: x.sum(), np.ones((70, 70)), mode="primal")
     viewer = show(trace, views=["element"])
     to(viewer, step_at(trace, "primal", "v1"))
     assert "too large" in viewer.locator(".mg-element").inner_text()

@@ -9,10 +9,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.primitive import registry
-from minigrad.ops.terms import MOST, Index, Terms, as_data
+from minigrad.ops.terms import Index, Terms, as_data
 from minigrad.trace import TraceError, validate
 from minigrad.watch.trace import trace_function
-from minigrad.watch.trace_writer import ALL_WHOLE, WHOLE
+from minigrad.watch.trace_writer import ALL_PARTS, ALL_WHOLE, WHOLE
 from tests.helpers.op_cases import CASES, Case
 
 WITH_TERMS = [case for case in CASES if registry[case.primitive].terms]
@@ -102,11 +102,26 @@ def test_a_trace_holds_the_terms_and_every_element_that_meets() -> None:
     assert {(made, "v"), (made, "d"), (made, "g"), ("x", "g"), ("x", "d"), ("w", "d")} <= set(whole)
 
 
-def test_large_arrays_and_long_loops_are_left_out() -> None:
-    side = int(WHOLE**0.5) + 1
-    trace = trace_function(lambda a: (a @ a).sum(), np.ones((side, side)), mode="reverse")
-    assert not any("elements" in str(step["writes"]) for step in trace["steps"])
-    assert as_data(Terms((MOST + 1,), (), (((0, ((0, 1),)),),))) is None
+def test_of_large_arrays_parts_are_held() -> None:
+    side = int(WHOLE**0.5) + 6
+    a, b = np.arange(side * side).reshape(side, side) / 7, np.ones((side, side))
+    trace = validate(trace_function(lambda a, b: (a @ b).square().sum(), a, b, mode="reverse"))
+    held = {
+        (node, column): value["parts"]
+        for step in trace["steps"]
+        for node, column, value in step["writes"]
+        if isinstance(value, dict) and "parts" in value
+    }
+    made = next(node["id"] for node in trace["nodes"] if node.get("op") == "matmul")
+    assert {(made, "v"), (made, "g"), ("a", "v"), ("b", "v"), ("a", "g"), ("b", "g")} <= set(held)
+    rows, columns = held["a", "v"]  # what meets in the product, and in the gradient of b
+    assert rows["shape"] == [8, side] and columns["shape"] == [side, 8]
+    top = rows["from"][0]
+    np.testing.assert_allclose(rows["elements"], a[top : top + 8].ravel(), rtol=1e-7)
+    assert sum(len(p["elements"]) for parts in held.values() for p in parts) <= ALL_PARTS
+
+
+def test_empty_loops_have_no_terms() -> None:
     assert as_data(Terms((0,), (), (((0, ((0, 1),)),),))) is None
 
 
@@ -127,6 +142,22 @@ def test_wrong_terms_and_elements_are_refused(change: Any, message: str) -> None
     )
     node = next(n for n in trace["nodes"] if n.get("op") == "matmul")
     change(node, trace["steps"][0]["writes"][0][2])
+    with pytest.raises(TraceError, match=message):
+        validate(trace)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part["elements"].pop(), "must hold 560 numbers, got 559"),
+        (lambda part: part.update({"from": [66, 0]}), "must lie within the array"),
+        (lambda part: part.update({"from": [0]}), "an index for each axis"),
+        (lambda part: part["elements"].__setitem__(0, "x"), "must be a number"),
+    ],
+)
+def test_wrong_parts_are_refused(change: Any, message: str) -> None:
+    trace = trace_function(lambda a: (a @ a).sum(), np.ones((70, 70)), mode="primal")
+    change(trace["steps"][0]["writes"][0][2]["parts"][0])
     with pytest.raises(TraceError, match=message):
         validate(trace)
 

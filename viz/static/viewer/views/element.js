@@ -8,6 +8,7 @@ import { shapeText, short } from "../numbers.js";
 import { inLanguage } from "../texts.js";
 import {
   cellTable,
+  frameAbout,
   inBrackets,
   leadingOf,
   leadingPlaces,
@@ -17,7 +18,7 @@ import {
   symbolText,
   thumb,
 } from "./maps.js";
-import { arraysOf, meetAt, meetingOf } from "./meeting.js";
+import { arraysOf, elementCount, elementsOf, meetAt, meetingOf, partAround } from "./meeting.js";
 import { drawSolid, variablesOf } from "./solid.js";
 
 const MEETING_WORDS = {
@@ -36,6 +37,14 @@ const MEETING_WORDS = {
   outside: { en: "{n} positions lie in the padding.", zh: "有 {n} 个位置在填充区。" },
   first: { en: "The first {n} of {all} products.", zh: "前 {n} 个乘积，共 {all} 个。" },
   more: { en: "and {n} further maps", zh: "另有 {n} 个特征图" },
+  block: {
+    en: "Rows {top} to {bottom}, columns {left} to {right} of {shape}.",
+    zh: "{shape} 中的第 {top} 至 {bottom} 行、第 {left} 至 {right} 列。",
+  },
+  stretch: {
+    en: "Elements {left} to {right} of {shape}.",
+    zh: "{shape} 中的第 {left} 至 {right} 个元素。",
+  },
   nothing: { en: "nothing", zh: "无" },
 };
 const MOST_MAPS = 4, // of an array that is read
@@ -151,8 +160,9 @@ export const elementView = {
 
     // The array that the step writes, whose elements can be chosen.
     function writtenMap({ node, array, column, place }) {
-      const cells = sliceOf(array, leadingOf(place)),
-        scale = scaleOf(array.elements),
+      const part = array.parts && partAround(array, [place]),
+        cells = sliceOf(array, leadingOf(place), false, part),
+        scale = scaleOf(elementsOf(array)),
         name = `${symbolText(node, column)}[${place.join(", ")}]`;
       const pointed = (event) => choose(node, pointedAt(event));
       function pressed(event) {
@@ -174,7 +184,16 @@ export const elementView = {
         },
         cellTable(cells, scale, new Map([[String(place), "mg-met mg-at"]]), name),
       );
-      return headed(node, column, "written", false, thumbsOf(node, array, place, scale), board);
+      const thumbs = part ? blockNote(array, cells) : thumbsOf(node, array, place, scale);
+      return headed(node, column, "written", false, thumbs, board);
+    }
+    // Which part of a large array is shown.
+    function blockNote(array, cells) {
+      const [first, last] = [cells[0][0].at, cells.at(-1).at(-1).at];
+      const [top, left] = [first.at(-2), first.at(-1)],
+        [bottom, right] = [last.at(-2), last.at(-1)];
+      const given = { top, left, bottom, right, shape: shapeText(array.shape) };
+      return h("p", { class: "mg-note" }, say(top === undefined ? "stretch" : "block", given));
     }
     // All maps of an array in small, of which one is chosen.
     function thumbsOf(node, array, place, scale) {
@@ -199,14 +218,21 @@ export const elementView = {
     // An array that the step reads: the maps of it that take part.
     function readMaps({ node, array, column, places, turned }) {
       const maps = new Map(places.map((at) => [String(leadingOf(at)), leadingOf(at)]));
+      if (!maps.size && array.parts) return headed(node, column, "read", turned);
       if (!maps.size) maps.set("", leadingPlaces(array.shape)[0]);
       const shown = [...maps.values()].slice(0, MOST_MAPS),
-        scale = scaleOf(array.elements),
+        frame = places.length ? frameAbout(array, places) : null,
+        scale = scaleOf(elementsOf(array)),
         lit = new Map(places.map((at) => [String(at), "mg-met"]));
-      const part = (leading) => [
-        array.shape.length > 2 && h("p", { class: "mg-note" }, `[${leading.join(", ")}]`),
-        cellTable(sliceOf(array, leading, turned), scale, lit),
-      ];
+      const part = (leading) => {
+        const cells = sliceOf(array, leading, turned, frame),
+          isCut = cells.length * cells[0].length < elementCount(array.shape.slice(-2));
+        return [
+          isCut && blockNote(array, cells),
+          array.shape.length > 2 && h("p", { class: "mg-note" }, `[${leading.join(", ")}]`),
+          cellTable(cells, scale, lit),
+        ];
+      };
       return headed(
         node,
         column,
@@ -315,10 +341,13 @@ export const elementView = {
       if (!array) return missing(say("missing"));
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
-        place = before?.length === array.shape.length ? before : middle;
+        isHeld = (at) => at?.length === array.shape.length && partAround(array, [at]),
+        place = [before, middle].find(isHeld);
+      const sums = place ? meetAt(meeting, arrays, place) : [],
+        met = sums.flatMap(({ products, plus }) => [...products.flatMap((p) => p.factors), ...plus]);
+      if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));
       chosen.set(target.node.id, place);
-      const sums = meetAt(meeting, arrays, place),
-        written = writtenMap({ node: target.node, array, column: meeting.column, place }),
+      const written = writtenMap({ node: target.node, array, column: meeting.column, place }),
         note = h("p", { class: "mg-note" }, say("point"));
       const said = h(
         "p",
@@ -374,9 +403,10 @@ export const elementView = {
         factors = [product?.left.number, product?.top.number],
         rest = [...reads.values()].filter(({ number }) => !factors.includes(number)).map(shown);
       if (!product) return h("div", { class: "mg-arrays" }, rest, written);
+      const isLarge = [...arrays.values()].some(({ v, g }) => v?.parts || g?.parts);
       return h(
         "div",
-        { class: "mg-falk" },
+        { class: `mg-falk ${isLarge ? "mg-large" : ""}` },
         h("div", { class: "mg-corner" }, rest),
         shown(product.top),
         shown(product.left),

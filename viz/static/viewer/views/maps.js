@@ -4,9 +4,12 @@ import { heatMap, LEVELS } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { labelOf, plain, symbolRuns } from "../formulas.js";
 import { short } from "../numbers.js";
+import { elementAt, partAround } from "./meeting.js";
 
 const ROWS_WRITTEN = 12, // rows and columns up to which cells hold numbers
-  COLUMNS_WRITTEN = 8;
+  COLUMNS_WRITTEN = 8,
+  LONG_AXIS = 48, // rows and columns of an array that is read, up to which all are shown
+  FRAME = 24;
 
 export const samePlace = (a, b) => String(a) === String(b);
 export const inBrackets = (v) => (v < 0 || Object.is(v, -0) ? `(${short(v)})` : short(v));
@@ -56,13 +59,36 @@ export function cellTable(cells, scale, lit = new Map(), label = null) {
   );
 }
 
-// The last two axes of an array as rows of cells, the others at `leading`. turned: the transpose.
-export function sliceOf(array, leading, turned = false) {
-  const [rows, wide] = array.shape.length > 1 ? array.shape.slice(-2) : [1, array.shape[0] ?? 1];
-  const at = (i, j) =>
-    [...leading, i, j].slice(array.shape.length > 1 ? 0 : 2 - array.shape.length);
-  const all = Array.from({ length: rows }, (_, i) =>
-    Array.from({ length: wide }, (_, j) => ({ at: at(i, j), value: elementAt(array, at(i, j)) })),
+// What is shown of an array that is read in some places: all, or, of a long axis, so many rows or
+// columns about the first of these places.
+export function frameAbout(array, places) {
+  const { from, shape } = partAround(array, places);
+  const first = from.map((_, axis) => Math.min(...places.map((at) => at[axis]))),
+    cut = { from: [...from], shape: [...shape] };
+  for (let axis = Math.max(0, shape.length - 2); axis < shape.length; axis++) {
+    if (shape[axis] <= LONG_AXIS) continue;
+    const last = Math.max(...places.map((at) => at[axis])),
+      room = Math.max(0, FRAME - 1 - (last - first[axis])) >> 1,
+      end = from[axis] + shape[axis];
+    cut.from[axis] = Math.max(from[axis], Math.min(first[axis] - room, end - FRAME));
+    cut.shape[axis] = FRAME;
+  }
+  return cut;
+}
+
+// The last two axes of an array as rows of cells, the others at `leading`. turned: the transpose;
+// frame: the part that is shown.
+export function sliceOf(array, leading, turned = false, frame = null) {
+  const { shape, from } = frame ?? { shape: array.shape, from: array.shape.map(() => 0) },
+    many = shape.length > 1,
+    [height, width] = many ? shape.slice(-2) : [1, shape[0] ?? 1],
+    [top, left] = many ? from.slice(-2) : [0, from[0] ?? 0];
+  const at = (i, j) => [...leading, top + i, left + j].slice(many ? 0 : 2 - shape.length);
+  const all = Array.from({ length: height }, (_, i) =>
+    Array.from({ length: width }, (_, j) => ({
+      at: at(i, j),
+      value: elementAt(array, at(i, j)),
+    })),
   );
   return turned ? all[0].map((_, j) => all.map((row) => row[j])) : all;
 }

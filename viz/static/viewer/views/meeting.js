@@ -3,20 +3,41 @@
 
 import { key } from "../fold.js";
 
-const elementCount = (shape) => shape.reduce((a, b) => a * b, 1);
+export const elementCount = (shape) => shape.reduce((a, b) => a * b, 1);
 
-// All elements of a value; null where the Trace does not hold them.
-export function wholeOf(value) {
+const AS_NUMBER = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+const numbersOf = (elements) => elements.map((v) => AS_NUMBER[v] ?? Number(v));
+
+// What the Trace holds of a value: all elements, or parts of a large array. Null for neither.
+export function heldOf(value) {
   if (value === null || value === undefined) return null;
   if (typeof value !== "object") return { shape: [], elements: [Number(value)] };
-  const elements = value.elements ?? value.sample ?? [];
-  if (!value.shape || elements.length !== elementCount(value.shape)) return null;
-  const words = { nan: NaN, inf: Infinity, "-inf": -Infinity };
-  return { shape: value.shape, elements: elements.map((v) => words[v] ?? Number(v)) };
+  const elements = value.elements ?? value.sample ?? [],
+    { shape, parts } = value;
+  if (!shape || elements.some((v) => v.re !== undefined)) return null; // complex numbers
+  if (elements.length === elementCount(shape)) return { shape, elements: numbersOf(elements) };
+  if (!parts) return null;
+  return { shape, parts: parts.map((one) => ({ ...one, elements: numbersOf(one.elements) })) };
 }
 
 const flatIndex = (shape, at) => at.reduce((sum, i, axis) => sum * shape[axis] + i, 0);
-export const elementAt = ({ shape, elements }, at) => elements[flatIndex(shape, at)];
+// The part of an array that holds all of some places; of a whole array the array.
+export function partAround(array, places) {
+  if (array.elements) return { ...array, from: array.shape.map(() => 0) };
+  const holds = ({ from, shape }) =>
+    places.every((at) => at.every((i, axis) => i >= from[axis] && i < from[axis] + shape[axis]));
+  return array.parts.find(holds) ?? null;
+}
+// An element; undefined where the Trace does not hold it.
+export function elementAt(array, at) {
+  if (array.elements) return array.elements[flatIndex(array.shape, at)];
+  const part = partAround(array, [at]),
+    inside = part && at.map((i, axis) => i - part.from[axis]);
+  return part?.elements[flatIndex(part.shape, inside)];
+}
+// All elements that the Trace holds.
+export const elementsOf = (array) =>
+  array.elements ?? array.parts.flatMap(({ elements }) => elements);
 
 const indexAt = (index, point) =>
   index.map(([offset, ...variables]) => variables.reduce((i, [v, f]) => i + f * point[v], offset));
@@ -29,10 +50,19 @@ function pointsAt(sizes, index, place, fixed) {
   const last = index.map(([, ...variables]) => Math.max(-1, ...variables.map(([v]) => v)));
   const fits = (v) =>
     index.every((_, axis) => last[axis] !== v || indexAt([index[axis]], point)[0] === place[axis]);
+  // the last variable of an index has one value that fits
+  function valuesAt(v) {
+    const axis = fixed.has(v) ? -1 : last.indexOf(v);
+    if (axis < 0) return [0, fixed.has(v) ? 1 : sizes[v]];
+    point[v] = 0;
+    const factor = index[axis].slice(1).find(([u]) => u === v)[1],
+      value = (place[axis] - indexAt([index[axis]], point)[0]) / factor;
+    return Number.isInteger(value) && value >= 0 ? [value, Math.min(sizes[v], value + 1)] : [0, 0];
+  }
   function visit(v) {
     if (v === sizes.length) return found.push([...point]);
-    for (point[v] = 0; point[v] < (fixed.has(v) ? 1 : sizes[v]); point[v]++)
-      if (fits(v)) visit(v + 1);
+    const [first, end] = valuesAt(v);
+    for (point[v] = first; point[v] < end; point[v]++) if (fits(v)) visit(v + 1);
   }
   if (fits(-1)) visit(0);
   return found;
@@ -71,17 +101,19 @@ export function meetingOf(step, byId, edges) {
 }
 
 // The arrays of a meeting: for the result (number -1) and each operand the node and, of each
-// column, all elements. Null where one that is read is not whole.
+// column, its elements. Null where the Trace does not hold one that is read.
 export function arraysOf(meeting, state, operands) {
   const found = new Map();
   for (const [number, node] of [[-1, meeting.node], ...operands.map((o, i) => [i, o])]) {
     if (!node) return null;
     const columns = {};
     for (const column of ["v", "d", "g"])
-      columns[column] = wholeOf(state.get(key(node.id, column)));
+      columns[column] = heldOf(state.get(key(node.id, column)));
     found.set(number, { node, ...columns });
   }
+  const chooses = meeting.node.terms.combine === "largest" ? [found.get(0).v] : [];
   const needed = meeting.sums.flatMap(({ result, read }) => [
+    ...chooses,
     ...(result ? [found.get(-1)[result]] : []),
     ...read.flatMap((column, i) => (column ? [found.get(i)[column]] : [])),
   ]);
