@@ -344,7 +344,8 @@ export const elementView = {
         isHeld = (at) => at?.length === array.shape.length && partAround(array, [at]),
         place = [before, middle].find(isHeld);
       const sums = place ? meetAt(meeting, arrays, place) : [],
-        met = sums.flatMap(({ products, plus }) => [...products.flatMap((p) => p.factors), ...plus]);
+        factors = sums.flatMap(({ products }) => products.flatMap((p) => p.factors)),
+        met = [...factors, ...sums.flatMap(({ plus }) => plus)];
       if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));
       chosen.set(target.node.id, place);
       const written = writtenMap({ node: target.node, array, column: meeting.column, place }),
