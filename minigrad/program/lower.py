@@ -323,16 +323,17 @@ class Lowered(GeneratedCode):
         """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None
         for other operations, and where the engine does it otherwise.
         """
-        reduction = instruction.primitive.reduction
-        if reduction not in ("sum", "mean") or "axes" not in instruction.params:
+        reduction, params = instruction.primitive.reduction, instruction.params
+        if reduction not in ("sum", "mean"):
             return None
         source = instruction.operands[0]
         assert type(source) is int
         kind = self.program.types[source]
         size, strides = math.prod(kind.shape), self.facts.strides[source]
         whole = (
-            len(instruction.params["axes"]) == len(kind.shape)
-            and not instruction.params["keepdims"]
+            len(params["axes"]) == len(kind.shape) and not params["keepdims"]
+            if "axes" in params
+            else params["shape"] == ()
         )
         in_rows = len(kind.shape) == 1 or row_major(strides, kind.shape, kind.dtype)
         few = 0 < size <= FEW_TERMS and kind.dtype in backend.SINGLE_OR_DOUBLE and in_rows

@@ -196,6 +196,8 @@ class Finder:
         self.sources = Sources(program)
         self._block_of: dict[int, Block] = {}
         self._reads: dict[int, Block] = {}  # the latest block that reads each large array
+        # of instructions, by their results: they are asked for with each cut of each block
+        self._expressions: dict[int, str | None] = {}
         self._views_by_value: dict[Any, int] = {
             program.instructions[at].outputs[0]: at for at in self.sources.views
         }
@@ -352,12 +354,20 @@ class Finder:
     def _is_real(self, number: int) -> bool:
         return self.program.types[number].dtype.name in ("float32", "float64")
 
+    def _expression(self, instruction: Instruction) -> str | None:
+        """The scalar expression of an instruction; None for what is in no kernel."""
+        (number,) = instruction.outputs
+        if number not in self._expressions:
+            text = expression(self.program, instruction, None, self.language)
+            self._expressions[number] = text
+        return self._expressions[number]
+
     def _is_member(
         self, instruction: Instruction, shape: Shape, cut: Cut, known: dict[int, str | None]
     ) -> bool:
         """Whether an element-wise instruction fits a block that is cut there. known: the values
         that the block makes, and which of them are sums: they must be read as what they are."""
-        text = expression(self.program, instruction, None, self.language)
+        text = self._expression(instruction)
         types = self.program.types
         narrow = types[instruction.outputs[0]].dtype.itemsize == 4
         if text is None or (not narrow and (is_costly(text) or "log(" in text)):

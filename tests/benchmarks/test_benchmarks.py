@@ -745,5 +745,5 @@ def test_first_calls_are_all_calls_up_to_the_first_replay_as_asked_for(peer, mon
 
 
 def test_the_command_on_first_calls_says_what_it_does_not_know():
-    done = run_module("benchmarks.first_calls", "small_add")
+    done = run_module("benchmarks.first_calls", "large_products")
     assert done.returncode == 2 and "two_moons" in done.stderr

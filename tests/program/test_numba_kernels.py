@@ -31,6 +31,7 @@ from minigrad.program import (
     EagerWarning,
     kernel_files,
     numba_kernels,
+    row_groups,
     scalar_code,
     trace,
     window_kernels,
@@ -62,6 +63,17 @@ def chains(function: Any, *examples: Any) -> list[list[str]]:
         [program.instructions[m].primitive.name for m in block.members]
         for block in Finder(program, NUMBA).blocks()
     ]
+
+
+def test_an_expression_is_written_once_however_many_cuts_a_shape_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = []
+    real = row_groups.expression
+    noting = lambda program, i, *rest: written.append(i) or real(program, i, *rest)
+    monkeypatch.setattr(row_groups, "expression", noting)
+    assert chains(lambda x: (x * 2 + 1).relu().exp(), tensor(2, 4, 32))
+    assert len(written) == 4
 
 
 def order32(x: Any) -> int:

@@ -16,6 +16,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.core.primitive import registry
 from minigrad.errors import ProgramError
+from minigrad.ops.sums import FEW_TERMS
 from minigrad.program import Instruction, Literal, Program, Ref, Type, trace
 from minigrad.program.memory import Arena
 from minigrad.program.passes import with_constants_folded, without_dead_code, without_repetitions
@@ -303,6 +304,22 @@ def test_a_matrix_for_a_batch_makes_one_product_of_two_matrices(
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
             assert turned or got.numpy().tobytes() == want.numpy().tobytes()
         assert ("matmul(" in program.source()) == (turned and x.numel() > 0)
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (2, 3), (2048,), (2049,), (0,), (2, 0)])
+def test_the_gradient_of_a_broadcast_number_has_the_bits_of_eager_runs(shape: Any) -> None:
+    """Also where it is a sum of few, which a replay writes out; where they lie by columns; in
+    float64; and of negative zeros."""
+    sum_to = registry["sum_to"]
+    program = trace(lambda x: sum_to(x * 1.5, shape=()), tensor(*shape))
+    arrays = [tensor(*shape), mg.full(shape, -0.0), mg.full(shape, math.nan)]
+    for x in [*arrays, *arrays]:
+        assert program(x).numpy().tobytes() == sum_to(x * 1.5, shape=()).numpy().tobytes()
+    assert (".dot(ones_" in program.source()) == (0 < math.prod(shape) <= FEW_TERMS)
+    for x in (mg.ones(*shape).double() / 3, tensor(*shape[::-1]).permute(*range(len(shape))[::-1])):
+        program = trace(lambda x: sum_to(x, shape=()), x)
+        for _ in range(3):
+            assert program(x).numpy().tobytes() == sum_to(x, shape=()).numpy().tobytes()
 
 
 def test_layouts_have_plans_of_their_own() -> None:
