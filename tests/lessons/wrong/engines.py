@@ -8,71 +8,39 @@ what is said of them is only asked to be something.
 
 from itertools import pairwise
 
+from minigrad.lessons.exercises.broken_engines import (
+    IN_PLACE,
+    MET,
+    RECURSIVE,
+    SOUND,
+    SOUND_WALK,
+    SWEEP,
+    WALK,
+)
+
+
+def sweep(**changed):
+    """The source of the loop with some parts exchanged."""
+    return SWEEP.format(**SOUND | changed)
+
+
+def walk(**changed):
+    """The source of the order with some parts exchanged."""
+    return WALK.format(**SOUND_WALK | changed)
+
+
 # piece -> {what is wrong: (source, phrase)}
 ORDER = {
-    "the order reversed": (
-        "def topological_order(output):\n    return sound_order(output)[::-1]",
-        "`topological_order` put",
-    ),
-    "breadth first": (
-        """
-def topological_order(output):
-    order, waiting = [], [output]
-    while waiting:
-        node = waiting.pop(0)
-        if node not in order:
-            order.append(node)
-            waiting.extend(node.parents)
-    return order[::-1]
-""",
-        "Where a node is used more than once",
-    ),
-    "depth first, as met": (
-        """
-def topological_order(output):
-    order, seen, waiting = [], set(), [output]
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            order.append(node)
-            waiting.extend(node.parents)
-    return order[::-1]
-""",
-        "Where a node is used more than once",
-    ),
-    "recursive": (
-        """
-def topological_order(output):
-    order, done = [], set()
-    def visit(node):
-        if node not in done:
-            done.add(node)
-            for parent in node.parents:
-                visit(parent)
-            order.append(node)
-    visit(output)
-    return order
-""",
-        "RecursionError",
-    ),
+    "the order reversed": (walk(back="order[::-1]"), "`topological_order` put"),
+    "breadth first": (MET.format(end="0"), "Where a node is used more than once"),
+    "depth first, as met": (MET.format(end=""), "Where a node is used more than once"),
+    "recursive": (RECURSIVE, "RecursionError"),
     "every visit": (
-        """
-def topological_order(output):
-    order, waiting = [], [(output, False)]
-    while waiting and len(order) < 5_000:
-        node, ready = waiting.pop()
-        if ready:
-            order.append(node)
-        else:
-            waiting.append((node, True))
-            waiting.extend((parent, False) for parent in node.parents)
-    return order
-""",
+        walk(fresh="len(order) < 5_000"),
         "passed on twice",
     ),
     "without leaves": (
-        "def topological_order(output):\n    return [n for n in sound_order(output) if n.parents]",
+        walk(back="[n for n in order if n.parents]"),
         "`topological_order` left out",
     ),
     "the first parent only": (
@@ -86,10 +54,7 @@ def topological_order(output):
         "`topological_order` left out",
     ),
     "by the size of the value": (
-        (
-            "def topological_order(output):\n    return sorted(sound_order(output), key=lambda n:"
-            " -np.size(n.value))"
-        ),
+        walk(back="sorted(order, key=lambda n: -np.size(n.value))"),
         "`topological_order` put",
     ),
     "one list for all calls": (
@@ -102,110 +67,72 @@ def topological_order(output):
         "does not belong to this graph",
     ),
 }
-SWEEP = """
+LISTS = """
 def gradients(order, wanted):
-    grad = {{order[-1]: {seed}}}
-    for node in {rows}:
-        if node.parents and node in grad:
-            for parent, part in zip(node.parents, node.pull(grad[node])):
-                {combine}
-    return [{back} for node in wanted]
-"""
-
-
-def sweep(
-    seed="1.0",
-    rows="reversed(order)",
-    combine="grad[parent] = grad.get(parent, 0.0) + part",
-    back="grad.get(node, 0.0)",
-):
-    """The source of a loop with one part exchanged."""
-    return SWEEP.format(seed=seed, rows=rows, combine=combine, back=back)
-
-
-LOOP = {
-    "overwrites": (sweep(combine="grad[parent] = part"), "only one of several"),
-    "overwrites lists": (
-        """
-def gradients(order, wanted):
-    parts, adjoint = {order[-1]: [1.0]}, {}
+    parts, adjoint = {{order[-1]: [1.0]}}, {{}}
     for node in reversed(order):
-        adjoint[node] = sum(parts[node][1:], parts[node][0])
+        adjoint[node] = {added}
         if node.parents:
             for parent, part in zip(node.parents, node.pull(adjoint[node])):
-                parts[parent] = [part]
+                {put}
     return [adjoint.get(node, 0.0) for node in wanted]
-""",
+"""
+PUT = "parts.setdefault(parent, []).append(part)"
+KEPT = """
+def gradients(order, wanted):
+    {before}
+    order[-1].grad = 1.0
+    for node in reversed(order):
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(node.grad)):
+                parent.grad = getattr(parent, "grad", 0.0) + part
+    return [getattr(node, "grad", 0.0) for node in wanted]
+"""
+LOOP = {
+    "overwrites": (sweep(combine="adjoint[parent] = part"), "only one of several"),
+    "overwrites lists": (
+        LISTS.format(added="sum(parts[node][1:], parts[node][0])", put="parts[parent] = [part]"),
         "only one of several",
     ),
     "keeps the first": (
-        sweep(combine="grad.setdefault(parent, part)"),
+        sweep(combine="adjoint.setdefault(parent, part)"),
         "only the first contribution",
     ),
     "ignores every second part": (
-        """
-def gradients(order, wanted):
-    parts, adjoint = {order[-1]: [1.0]}, {}
-    for node in reversed(order):
-        adjoint[node] = sum(parts[node][2::2], parts[node][0])
-        if node.parents:
-            for parent, part in zip(node.parents, node.pull(adjoint[node])):
-                parts.setdefault(parent, []).append(part)
-    return [adjoint.get(node, 0.0) for node in wanted]
-""",
+        LISTS.format(added="sum(parts[node][2::2], parts[node][0])", put=PUT),
         "Where a node is used more than once",
     ),
     "the mean of the parts": (
-        """
-def gradients(order, wanted):
-    parts, adjoint = {order[-1]: [1.0]}, {}
-    for node in reversed(order):
-        adjoint[node] = sum(parts[node][1:], parts[node][0]) / len(parts[node])
-        if node.parents:
-            for parent, part in zip(node.parents, node.pull(adjoint[node])):
-                parts.setdefault(parent, []).append(part)
-    return [adjoint.get(node, 0.0) for node in wanted]
-""",
+        LISTS.format(added="sum(parts[node][1:], parts[node][0]) / len(parts[node])", put=PUT),
         "a node gets the mean of its contributions",
     ),
     "the larger part": (
         sweep(
             combine=(
-                "grad[parent] = np.where(abs(part) > abs(grad.get(parent, 0.0)), part,"
-                " grad.get(parent, 0.0))"
+                "adjoint[parent] = np.where(abs(part) > abs(adjoint.get(parent, 0.0)), part,"
+                " adjoint.get(parent, 0.0))"
             )
         ),
         "Where a node is used more than once",
     ),
     "parts multiplied": (
-        sweep(combine="grad[parent] = grad.get(parent, 1.0) * part"),
+        sweep(combine="adjoint[parent] = adjoint.get(parent, 1.0) * part"),
         "the contributions to a node are multiplied",
     ),
     "parts subtracted": (
-        sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"),
+        sweep(combine="adjoint[parent] = adjoint.get(parent, 0.0) - part"),
         "signs are reversed",
     ),
     "parts averaged with the old": (
-        sweep(combine="grad[parent] = part if parent not in grad else (grad[parent] + part) / 2"),
+        sweep(combine="adjoint[parent] = (adjoint.get(parent, part) + part) / 2"),
         "Where a node is used more than once",
     ),
     "a sum in place": (
-        """
-def gradients(order, wanted):
-    grad = {order[-1]: np.array(1.0)}
-    for node in reversed(order):
-        if node.parents and node in grad:
-            for parent, part in zip(node.parents, node.pull(grad[node])):
-                if parent in grad:
-                    grad[parent] += part
-                else:
-                    grad[parent] = part
-    return [grad.get(node, 0.0) for node in wanted]
-""",
+        IN_PLACE.replace("adjoint[parent] = np.asarray(adjoint[parent])", "pass"),
         "n adjoint was changed in place after",
     ),
     "each part twice": (
-        sweep(combine="grad[parent] = grad.get(parent, 0.0) + 2 * part"),
+        sweep(combine="adjoint[parent] = adjoint.get(parent, 0.0) + 2 * part"),
         "counted twice",
     ),
     "from first to last": (sweep(rows="order"), "Already the graph of `pow`"),
@@ -217,63 +144,23 @@ def gradients(order, wanted):
         "Nothing has arrived there",
     ),
     "the first parent only": (
-        sweep(
-            combine=(
-                "grad[parent] = grad.get(parent, 0.0) + part if parent is node.parents[0] else"
-                " grad.get(parent, 0.0 * part)"
-            )
-        ),
+        sweep(parts="[*zip(node.parents, node.pull(adjoint[node]))][:1]"),
         "those with `@`",
     ),
     "one part for the same parent": (
-        """
-def gradients(order, wanted):
-    grad = {order[-1]: 1.0}
-    for node in reversed(order):
-        if node.parents and node in grad:
-            for parent, part in dict(zip(node.parents, node.pull(grad[node]))).items():
-                grad[parent] = grad.get(parent, 0.0) + part
-    return [grad.get(node, 0.0) for node in wanted]
-""",
+        sweep(parts="dict(zip(node.parents, node.pull(adjoint[node]))).items()"),
         "twice in one operation",
     ),
     "adjoints kept in the nodes": (
-        """
-def gradients(order, wanted):
-    order[-1].grad = 1.0
-    for node in reversed(order):
-        if node.parents:
-            for parent, part in zip(node.parents, node.pull(node.grad)):
-                parent.grad = getattr(parent, "grad", 0.0) + part
-    return [getattr(node, "grad", 0.0) for node in wanted]
-""",
+        KEPT.format(before="pass"),
         "adjoints of the sweep before are still there",
     ),
     "adjoints kept in the inputs": (
-        """
-def gradients(order, wanted):
-    for node in order:
-        if node.parents:
-            node.grad = 0.0
-    order[-1].grad = 1.0
-    for node in reversed(order):
-        if node.parents:
-            for parent, part in zip(node.parents, node.pull(node.grad)):
-                parent.grad = getattr(parent, "grad", 0.0) + part
-    return [getattr(node, "grad", 0.0) for node in wanted]
-""",
+        KEPT.format(before="[setattr(node, 'grad', 0.0) for node in order if node.parents]"),
         "gradients of the sweep before are added",
     ),
     "one dictionary for all calls": (
-        """
-def gradients(order, wanted, grad={}):
-    grad[order[-1]] = 1.0
-    for node in reversed(order):
-        if node.parents:
-            for parent, part in zip(node.parents, node.pull(grad[node])):
-                grad[parent] = grad.get(parent, 0.0) + part
-    return [grad.get(node, 0.0) for node in wanted]
-""",
+        sweep(memory=", memory={}", start="memory"),
         "adjoints of the sweep before are still there",
     ),
     "down every path": (
@@ -295,10 +182,7 @@ def gradients(order, wanted):
         "Nothing has arrived there",
     ),
     "the values for the gradients": (sweep(back="node.value"), "everything starts there"),
-    "wanted in another order": (
-        sweep(back="grad.get(node, 0.0)").replace("in wanted]", "in wanted[::-1]]"),
-        "everything starts there",
-    ),
+    "wanted in another order": (sweep(wanted="wanted[::-1]"), "everything starts there"),
 }
 
 
