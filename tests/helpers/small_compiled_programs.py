@@ -23,6 +23,7 @@ from minigrad.program import (
     snapshot,
     variant,
 )
+from tests.helpers.exact_values import plain
 
 Make = Callable[[Any], Callable[[int], Any]]
 Place = tuple[Any, str, str, str]
@@ -38,13 +39,6 @@ def program(*places: Place) -> Callable[[Make], Make]:
         return make
 
     return declare
-
-
-def plain(value: Any) -> Any:
-    """Nested tensors as lists, which compare by value."""
-    if isinstance(value, mg.Tensor):
-        return value.detach().tolist()
-    return [plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def results(make: Make, compile_: Any, calls: int) -> list[Any]:

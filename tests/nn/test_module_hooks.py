@@ -11,15 +11,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from tests.helpers.known_answers import plain
 
 Both = namedtuple("Both", "first second")
-
-
-def plain(thing):
-    """Numbers in the place of tensors, of either library."""
-    if isinstance(thing, tuple | list):
-        return [plain(t) for t in thing]
-    return thing.tolist() if hasattr(thing, "tolist") else thing
 
 
 def several(nn):

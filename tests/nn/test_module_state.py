@@ -12,14 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-
-
-def plain(thing):
-    if isinstance(thing, dict):
-        return {name: plain(value) for name, value in thing.items()}
-    if isinstance(thing, tuple | list):
-        return [plain(t) for t in thing]
-    return thing.tolist() if hasattr(thing, "tolist") else thing
+from tests.helpers.known_answers import plain
 
 
 def names(module):

@@ -15,8 +15,9 @@ from minigrad.errors import InPlaceError, ProgramError
 from minigrad.nn import functional as F
 from minigrad.program import EagerWarning, trace
 from minigrad.program.capture import AT_MOST, CapturedProgram, CaptureError
+from tests.helpers.exact_values import bits
 from tests.helpers.fake_cuda import Graph, Stream, cuda, log
-from tests.helpers.fake_device import FakeArray, Tape, synchronised, uploaded
+from tests.helpers.fake_device import Tape, synchronised, uploaded
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
@@ -27,18 +28,6 @@ X, LABELS = RNG.standard_normal((16, 3)).astype("float32"), RNG.integers(0, 2, 1
 
 def there(array: Any) -> Any:
     return mg.tensor(array).to("cuda")
-
-
-def bits(value: Any) -> Any:
-    if isinstance(value, mg.Tensor):
-        value = value.detach().array
-    if isinstance(value, FakeArray):
-        value = value._memory
-    if isinstance(value, np.ndarray | np.generic):
-        return str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, dict):
-        return {k: bits(v) for k, v in value.items()}
-    return [bits(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 OPTIMISERS = {

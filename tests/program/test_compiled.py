@@ -17,23 +17,13 @@ from minigrad import nn, observers, optim
 from minigrad.nn import functional as F
 from minigrad.program import Compiled, EagerWarning, Recorder
 from minigrad.program.payload import Recorded
+from tests.helpers.exact_values import bits
 
 RNG = np.random.default_rng(0)
 X, LABELS = (
     mg.tensor(RNG.standard_normal((16, 2)).astype("float32")),
     mg.tensor(RNG.integers(0, 2, 16)),
 )
-
-
-def bits(value: Any) -> Any:
-    """Tensors and arrays, nested, as something that compares exactly."""
-    if isinstance(value, mg.Tensor):
-        value = value.detach().numpy()
-    if isinstance(value, np.ndarray | np.generic):
-        return str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, dict):
-        return {k: bits(v) for k, v in value.items()}
-    return [bits(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def left_behind(model: Any, optimizer: Any) -> Any:

@@ -13,6 +13,7 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.nn import functional as F
 from minigrad.program import EagerWarning
+from tests.helpers.exact_values import plain
 
 W = mg.ones(2, requires_grad=True)
 
@@ -23,13 +24,6 @@ def _no_eager_warnings() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EagerWarning)
         yield
-
-
-def plain(value: Any) -> Any:
-    """Nested tensors as lists, which compare by value."""
-    if isinstance(value, mg.Tensor):
-        return value.detach().tolist()
-    return [plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: int = 7) -> None:

@@ -13,6 +13,7 @@ from minigrad.backend import bfloat16_dtype
 from minigrad.core.primitive import registry
 from minigrad.program import trace
 from minigrad.program.run import interpret
+from tests.helpers.exact_values import bits
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
@@ -29,12 +30,6 @@ own backward and double backward.
 """
 RECORDABLE = [c for c in CASES if c.primitive not in ELSEWHERE]
 SHAPED_BY_VALUES = {"argwhere", "bincount"}
-
-
-def bits(tensor: Any) -> tuple[Any, ...]:
-    """Everything that could differ: type, shape and bytes."""
-    array = np.asarray(tensor.detach().numpy())
-    return str(array.dtype), array.shape, array.tobytes()
 
 
 def direction(like: Any) -> Any:

@@ -14,20 +14,13 @@ from minigrad import nn
 from minigrad.errors import DeviceError, ProgramError
 from minigrad.program import load, recorded, trace
 from minigrad.trace.schema import validate
+from tests.helpers.exact_values import bits
 
 RNG = np.random.default_rng(0)
 
 
 def tensor(*shape: int, requires_grad: bool = False) -> mg.Tensor:
     return mg.tensor(RNG.standard_normal(shape).astype("float32"), requires_grad=requires_grad)
-
-
-def bits(value: Any) -> Any:
-    if isinstance(value, mg.Tensor):
-        return str(value.dtype), value.shape, np.asarray(value.detach().numpy()).tobytes()
-    if isinstance(value, dict):
-        return {k: bits(v) for k, v in value.items()}
-    return [bits(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def sample(x: Any, i: Any) -> Any:

@@ -40,6 +40,7 @@ from minigrad.program.numba_kernels import NUMBA, NumbaKernel, kernels_of, with_
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder, is_costly
 from tests.helpers import random_compiled_programs
+from tests.helpers.exact_values import assert_same_numbers
 from tests.helpers.tables import in_one_test
 from tests.ops.test_window_kernels import settings
 from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
@@ -466,12 +467,7 @@ def check_table(dtype: str, make: Any, once: bool = False) -> int:
         if is_costly(kernel.text) or name in ROUNDED:
             np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-44, err_msg=what)
         else:
-            np.testing.assert_array_equal(out, expected, err_msg=what)
-            zeros = expected == 0
-            if name not in ("maximum", "minimum") and expected.dtype.kind == "f":
-                np.testing.assert_array_equal(
-                    np.signbit(out[zeros]), np.signbit(expected[zeros]), err_msg=what
-                )
+            assert_same_numbers(out, expected, what, name in ("maximum", "minimum"))
         count += 1
     return count
 

@@ -13,24 +13,13 @@ from minigrad import nn
 from minigrad.errors import NoGradientError, ProgramError
 from minigrad.program import Literal, recorded, trace
 from minigrad.program.payload import Recorded
+from tests.helpers.exact_values import bits
 
 RNG = np.random.default_rng(0)
 
 
 def tensor(*shape: int, requires_grad: bool = False, dtype: str = "float32") -> mg.Tensor:
     return mg.tensor(RNG.standard_normal(shape).astype(dtype), requires_grad=requires_grad)
-
-
-def bits(value: Any) -> Any:
-    """A structure of tensors as something that compares exactly."""
-    if isinstance(value, mg.Tensor):
-        array = np.asarray(value.detach().numpy())
-        return str(array.dtype), array.shape, array.tobytes()
-    if isinstance(value, dict):
-        return {k: bits(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [bits(v) for v in value]
-    return value
 
 
 def agree(function: Any, *examples: Any, others: Any = (), times: int = 3) -> Any:

@@ -19,6 +19,7 @@ from minigrad.program import scalar_code, trace
 from minigrad.program.numba_kernels import kernels_of, with_kernels
 from minigrad.program.row_groups import Sources
 from minigrad.program.scalar_code import LANGUAGE, SHORTEST, WORDS, ScalarRun
+from tests.helpers.exact_values import assert_same_numbers
 from tests.helpers.tables import in_one_test
 from tests.program.test_fused import ROUNDED, instruction_for
 from tests.program.test_numba_kernels import (
@@ -130,11 +131,7 @@ def check_table(dtype: str) -> int:
             close = {"float32": 6e-7, "float64": 2e-15}[dtype]
             np.testing.assert_allclose(found, expected, close, 1e-44, err_msg=what)
         else:
-            np.testing.assert_array_equal(found, expected, err_msg=what)
-            zeros = expected == 0
-            if name not in ("maximum", "minimum") and expected.dtype.kind == "f":
-                signs = (np.signbit(a[zeros]) for a in (found, expected))
-                np.testing.assert_array_equal(*signs, err_msg=what)
+            assert_same_numbers(found, expected, what, name in ("maximum", "minimum"))
     return len(seen)
 
 
