@@ -279,7 +279,7 @@ def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, y: 
         .reshape((positions[0] * outs, positions[1] * ins))
     )
     products = xp.empty((positions[0] * outs, flat.length), x.dtype)
-    total, *further = (products[i : i + outs] for i in range(0, positions[0] * outs, outs))
+    total, *further = products.reshape((positions[0], outs, flat.length))
     count = flat.length - flat.after[-1]
     for start in flat.starts():
         _product(xp, matrix, flat.rows(start), products)

@@ -8,7 +8,7 @@ import warnings
 from types import GeneratorType
 from typing import Any
 
-from ..backend import float64, ignore_float_errors
+from ..backend import float64, ignore_float_errors, promote_types
 from ..core.tensor import Tensor, as_tensor
 from ..functions import add, maximum, minimum, tensor
 from ..grad_mode import no_grad
@@ -27,7 +27,7 @@ def clip_grad_norm_(
     foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients together, in place, so that their joint norm is at most `max_norm`;
-    returns the norm before.
+    returns the norm before, in the dtype to which theirs promote.
 
     norm_type: 2 (Euclidean), another p, inf (largest element), -inf (smallest), or 0 (the number of
     gradients that are not all zero). Raises RuntimeError for a NaN or infinite norm if
@@ -49,7 +49,7 @@ def clip_grad_norm_(
         return tensor(0.0)
     total = _total(gradients, norm_type, error_if_nonfinite, "clip_grad_norm_")
     _scale(gradients, max_norm, total)
-    return total.to(gradients[0].array.real.dtype)
+    return total.to(_common_dtype(gradients))
 
 
 def clip_grads_with_norm_(
@@ -72,7 +72,12 @@ def get_total_norm(
     if not given:
         return tensor(0.0)
     total = _total(given, norm_type, error_if_nonfinite, "get_total_norm")
-    return total.to(given[0].array.real.dtype)
+    return total.to(_common_dtype(given))
+
+
+def _common_dtype(tensors: list[Tensor]) -> Any:
+    """The real dtype to which all tensors promote."""
+    return functools.reduce(promote_types, [t.array.real.dtype for t in tensors])
 
 
 def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, name: str) -> Tensor:

@@ -1027,3 +1027,40 @@ def test_activations_in_half_precision_are_rounded_once(name, dtype):
     z.backward(mg.ones_like(z))
     assert y.dtype == x.grad.dtype == dtype
     assert y.detach().equal(z.detach().to(dtype)) and x.grad.equal(wide.grad.to(dtype))
+
+
+EMPTY = {
+    "convolution without channels": ((1, 0, 3, 3), lambda x: F.conv2d(x, mg.ones(2, 0, 2, 2))),
+    "convolution to no channels": ((2, 1, 3), lambda x: F.conv1d(x, mg.ones(0, 1, 2))),
+    "convolution of no images": ((0, 2, 3), lambda x: F.conv1d(x, mg.ones(1, 2, 2))),
+    "attention without features": (
+        (2, 3, 0),
+        lambda x: F.scaled_dot_product_attention(x, x, mg.zeros(2, 3, 4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_layers_of_nothing_have_zeros_as_gradients(name):
+    shape, function = EMPTY[name]
+    x = mg.ones(shape).requires_grad_()
+    y = function(x)
+    y.sum().backward()
+    assert not y.any() and x.grad.shape == shape and not x.grad.any()
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float64", "int64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_target_that_is_a_sign_does_not_change_the_dtype_of_a_loss(torch, dtype, target):
+    for name in ("hinge_embedding_loss", "cosine_embedding_loss"):
+        losses = []
+        for m in (torch, mg):
+            x = m.tensor([[1.0, 2.0], [3.0, -1.0]], dtype=getattr(m, dtype)).requires_grad_()
+            sign = m.tensor([1, -1], dtype=getattr(m, target))
+            inputs = (x, x.flip(0)) if name.startswith("cosine") else (x,)
+            loss = getattr(m.nn.functional, name)(*inputs, sign)
+            loss.backward()
+            losses.append((str(loss.dtype).removeprefix("torch."), x.grad.dtype == x.dtype))
+            losses[-1] += (loss.item(),)
+        assert losses[0][:2] == losses[1][:2] == (dtype, True)
+        assert abs(losses[0][2] - losses[1][2]) <= 0.01

@@ -342,6 +342,23 @@ def test_norms_of_every_order(torch, given: str, kind: float | str, dtype: str) 
             optim.clip_grad_norm_(ours, 1.5, kind, error_if_nonfinite=True)
 
 
+@pytest.mark.parametrize("names", [("float16", "float32"), ("float32", "float64", "float16")])
+def test_the_norm_of_gradients_has_the_dtype_to_which_theirs_promote(torch, names):
+    """Float16 cannot hold this norm."""
+    norms = []
+    for m, clip in ((torch, torch.nn.utils.clip_grad_norm_), (mg, optim.clip_grad_norm_)):
+        parameters = []
+        for name in names:
+            p = m.ones(2, dtype=getattr(m, name)).requires_grad_()
+            p.grad = p.detach() * (30_000 if name == "float16" else 3e5)
+            parameters.append(p)
+        norm = m.nn.utils.get_total_norm([p.grad for p in parameters])
+        norms += [norm, clip(parameters, 1.0)]
+    for norm in norms:
+        assert str(norm.dtype).removeprefix("torch.") == sorted(names)[-1]
+        assert float(norm) == pytest.approx(float(norms[0]), rel=1e-3)
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "Adam", "RMSprop", "LBFGS", "ASGD"])
 def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
     """PyTorch takes a rate that is a tensor. Here it counts as the number that it is now, in the

@@ -70,9 +70,9 @@ def attention_weights(
     q: Tensor, k: Tensor, mask: Any, dropout_p: float, is_causal: bool, scale: float | None
 ) -> Tensor:
     """softmax(Q Kᵀ / √width + mask), after dropout: (…, L, S)."""
-    scores = (q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)) @ functions.transpose(
-        k, -2, -1
-    )
+    if scale is None:
+        scale = 1 / math.sqrt(max(1, q.shape[-1]))
+    scores = (q * scale) @ functions.transpose(k, -2, -1)
     if is_causal:
         mask = arange(q.shape[-2], device=q.device).reshape(-1, 1) >= arange(
             k.shape[-2], device=q.device

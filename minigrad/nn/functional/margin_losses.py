@@ -113,20 +113,23 @@ def margin_ranking_loss(
     return reduced(clamp(-t * (a - b) + margin, min=0.0), reduction, "margin_ranking_loss")
 
 
-@in_float32
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither."""
-    x, t = as_tensor(input), as_tensor(target)
-    return reduced(
-        where(t != -1, x, 0.0) + where(t != 1, clamp(margin - x, min=0.0), 0.0),
-        reduction,
-        "hinge_embedding_loss",
-    )
+    t = as_tensor(target)
+    return _hinge_embedding_loss(as_tensor(input), t != -1, t != 1, margin, reduction)
 
 
 @in_float32
+def _hinge_embedding_loss(
+    x: Tensor, near: Tensor, far: Tensor, margin: float, reduction: str
+) -> Tensor:
+    """Of masks, so that the target's dtype does not count."""
+    loss = where(near, x, 0.0) + where(far, clamp(margin - x, min=0.0), 0.0)
+    return reduced(loss, reduction, "hinge_embedding_loss")
+
+
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -140,9 +143,17 @@ def cosine_embedding_loss(
             "cosine_embedding_loss: needs inputs (N, D) with targets (N,), or (D,) with (); got"
             f" inputs of shape {a.shape} and {b.shape}, targets of shape {t.shape}."
         )
+    return _cosine_embedding_loss(a, b, t == 1, t == -1, margin, reduction)
+
+
+@in_float32
+def _cosine_embedding_loss(
+    a: Tensor, b: Tensor, near: Tensor, far: Tensor, margin: float, reduction: str
+) -> Tensor:
+    """Of masks, so that the target's dtype does not count."""
     small = 1e-12
     cosine = (a * b).sum(-1) / functions.sqrt(((a * a).sum(-1) + small) * ((b * b).sum(-1) + small))
-    loss = where(t == 1, 1 - cosine, 0.0) + where(t == -1, clamp(cosine - margin, min=0.0), 0.0)
+    loss = where(near, 1 - cosine, 0.0) + where(far, clamp(cosine - margin, min=0.0), 0.0)
     return reduced(loss, reduction, "cosine_embedding_loss")
 
 
