@@ -54,10 +54,10 @@ def test_the_courses_function_is_on_one_screen_of_jupyterlab_as_it_opens(lab, vi
         assert 0.68 <= scale <= 1 and right <= 1 and below <= 1
 
 
-@pytest.mark.parametrize("width", [848, 974])
+@pytest.mark.parametrize("width", [848, 974, 1093, 1130])
 def test_in_two_narrow_columns_the_caption_of_the_graph_is_one_line(show, width):
     trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0)
-    viewer = show(trace, width + 32)  # as in JupyterLab at 1280 and at 1440 pixels
+    viewer = show(trace, width + 32)  # as in JupyterLab at 1280 and 1440, in Notebook 7 at 1440
     assert viewer.bounding_box()["width"] == width
     caption = viewer.locator(".mg-left figcaption")
     assert "keeps values" in caption.inner_text() and caption.bounding_box()["height"] < 40

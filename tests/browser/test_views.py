@@ -371,7 +371,7 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     )
     assert "0.6931" not in viewer.inner_text()
     field = panel.get_by_label("Your answer")
-    for text, told in (("nonsense", "is not a number"), ("0,69", "Right: 0.6931")):
+    for text, told in (("nonsense", "is not a number"), ("0,69", "Right: 0.6931 (value of v1).")):
         field.fill(text)
         page.keyboard.press("Enter")
         assert told in panel.locator(".mg-sumup").inner_text()
@@ -385,7 +385,7 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     assert told.inner_text().startswith("7 is not right. Look again at") and step_of(viewer) == 4
     assert "10.69" not in viewer.inner_text(), "a hint does not give the value away"
     page.keyboard.press("Enter")
-    assert "You wrote 7; it is 10.69" in told.inner_text() and step_of(viewer) == 5
+    assert "You wrote 7; it is 10.69 (value of v3)." in told.inner_text() and step_of(viewer) == 5
     panel.get_by_role("button", name="Show me").click()
     assert "2 of 4 right, 2 at the first try" in panel.inner_text()
     panel.locator("summary").click()

@@ -114,7 +114,16 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
   };
   const word =
     given === null ? "shown" : correct ? "right" : hint === "hintPart" ? "wrongPart" : "wrong";
-  return { say: [t(word, { value, given: given === null ? "" : said(given) })], correct, entry };
+  const told = { value, given: given === null ? "" : said(given), asked: askedOf(trace, t, k, what) };
+  return { say: [t(word, told)], correct, entry };
+}
+
+// What was asked: the next question stands above its answer.
+function askedOf({ columns, steps }, t, k, { kind, index }) {
+  const [node, key] = steps[k].writes[0];
+  if (kind === "shape") return `${t("shapeOf")}${node}`;
+  const column = columnName(columns.find((one) => one.key === key), t);
+  return t("askedOf", { column, node: index ? `${node}[${index.join(", ")}]` : node });
 }
 
 // A hint: the misconception that gives this answer, else the rule of the step.
