@@ -88,5 +88,5 @@ def _film(options: argparse.Namespace) -> int:
     more |= {"fps": options.fps} if options.fps is not None else {}
     more |= page_options(options, form) | group_options(options, form)
     # a bar is for a terminal, not for a log
-    progress = None if sys.stderr.isatty() and not options.quiet else False
+    progress = sys.stderr.isatty() and not options.quiet
     return save(compute(options, drawn=True), options.output, progress=progress, **more)

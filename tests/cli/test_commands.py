@@ -1017,7 +1017,7 @@ def test_an_export_shows_a_bar_in_a_terminal_only(command, tmp_path, monkeypatch
         monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal, raising=False)
         command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"))
         command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"), "--quiet")
-    assert seen == [False, False, None, False]
+    assert seen == [False, False, True, False]
 
 
 def test_draw_prints_the_graph_with_the_users_names(command, mine):

@@ -351,7 +351,7 @@ def test_no_window_system_is_touched(tmp_path):
 def test_progress_is_told_for_long_exports_only(square, tmp_path, capsys, monkeypatch):
     viz.save(square, tmp_path / "a.gif", steps=(1, 3))
     assert capsys.readouterr().err == ""
-    pytest.importorskip("tqdm", reason='tqdm is not installed: pip install "minigrad[lab]"')
+    pytest.importorskip("tqdm", reason='tqdm is not installed: pip install "minigrad[viz]"')
     monkeypatch.setattr(export, "MANY", 2)
     viz.save(square, tmp_path / "a.gif", steps=(1, 3), size="small")
     assert "a.gif" in capsys.readouterr().err
