@@ -114,7 +114,8 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
   };
   const word =
     given === null ? "shown" : correct ? "right" : hint === "hintPart" ? "wrongPart" : "wrong";
-  const told = { value, given: given === null ? "" : said(given), asked: askedOf(trace, t, k, what) };
+  const cell = askedOf(trace, t, k, what),
+    told = { value, given: given === null ? "" : said(given), asked: cell };
   return { say: [t(word, told)], correct, entry };
 }
 
