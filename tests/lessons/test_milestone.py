@@ -16,11 +16,12 @@ from minigrad.lessons import workshop
 from minigrad.lessons.edition import student_edition
 from minigrad.lessons.exercises.lesson11 import OWN_STEP, network, reference
 from minigrad.lessons.grading import check, one_submission, run, sandbox
+from minigrad.lessons.grading.exercise import Exercise
 from minigrad.lessons.workshop import FILE, MADE_IN, MILESTONE, mine, recorded, unpack
 
 from minigrad.trace import first_divergence
 
-pytestmark = pytest.mark.usefixtures("smaller_cases")
+pytestmark = pytest.mark.usefixtures("smaller_cases", "cases_drawn_once")
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 SMALL = "EPOCHS, SEEDS, POINTS = 12, 2, 60"
@@ -231,6 +232,21 @@ BROKEN = {
     ),
     "a loss without the mean": ("pull_cross_entropy", None, "v7"),
 }
+
+
+def test_a_check_draws_no_cases_but_those_that_it_tries(engine, monkeypatch):
+    """Whether others would be drawn the next time is found out once."""
+    answers = engine["loss_and_gradients"], engine["own_step"]
+    check("own_step", *answers)
+    drawn, cases = [], Exercise.cases
+
+    def noted(exercise, *more, **options):
+        drawn.append(exercise.name)
+        return cases(exercise, *more, **options)
+
+    monkeypatch.setattr(Exercise, "cases", noted)
+    assert check("own_step", *answers).passed
+    assert drawn == ["own_step"]
 
 
 def two_of(table):
