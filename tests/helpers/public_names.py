@@ -1,7 +1,8 @@
 """The public names of minigrad with their signatures, as tests/names/public_names.txt keeps them.
 
 A line has a name and its parameters. `also` precedes the other names of the same function: methods,
-which take the first parameter by no name, and in-place forms, which take no `out`.
+which take the first parameter by no name, in-place forms, which take no `out`, and the same name in
+a module.
 
 python -m tests.helpers.public_names          rewrites the file, after a change that is wanted
 """
@@ -78,13 +79,15 @@ def methods() -> list[str]:
 
 def other_names(line: str) -> list[str]:
     """The lines that a function's or a method's line speaks for, where there are such names."""
-    found = re.fullmatch(r"(mg|Tensor)\.([a-z]\w*)\(\w+([,)].*)", line)
+    found = re.fullmatch(r"(mg|Tensor)\.([a-z]\w*)(\(\w+)([,)].*)", line)
     if found is None:
         return []
-    space, name, others = found.groups()
+    space, name, first, others = found.groups()
     in_place = others.replace(", out=None", "").replace(", *)", ")")
-    forms = [f"Tensor.{name}(self{others}"] if space == "mg" else []
-    forms += [f"mg.{name}_(input{in_place}"] if space == "mg" else []
+    forms = []
+    if space == "mg":
+        forms = [f"Tensor.{name}(self{others}", f"mg.{name}_(input{in_place}"]
+        forms += [f"{path}.{name}{first}{others}" for path in SPACES]
     return [*forms, f"Tensor.{name}_(self{in_place}"]
 
 
