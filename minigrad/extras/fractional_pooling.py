@@ -14,6 +14,7 @@ PyTorch has it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
@@ -21,52 +22,41 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..functions import arange, cat, trunc
 from ..nn.functional.arguments import each
+from ..nn.functional.numbered import numbered
 from ..nn.functional.pooling import check_images
 
 
-@functions.in_own_memory
-def fractional_max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
-) -> Any:
-    """Largest elements of windows that are drawn: (N, C, H, W) to (N, C, *output_size), or without
-    N. Floating dtypes.
+def _fractional_max_pool(axes: int) -> Callable[..., Any]:
+    @functions.in_own_memory
+    def fractional_max_pool(
+        input: Any,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        """Largest elements of windows that are drawn, of {images}. Floating dtypes.
 
-    kernel_size, output_size: of the window and of the result, one number or two. output_ratio:
-    instead of output_size, the share of each axis, between 0 and 1 (sizes are rounded down).
-    return_indices: the places in the flattened image too (int64). _random_samples: the numbers in
-    [0, 1) that place the windows, (N, C, 2) with N = 1 for one image, for columns and for rows; of
-    more examples the first count. Drawn in each call if there are none.
+        kernel_size, output_size: of the window and of the result, one number or {axes}.
+        output_ratio: instead of output_size, the share of each axis, between 0 and 1 (sizes are
+        rounded down). return_indices: the places in the flattened image too (int64).
+        _random_samples: the numbers in [0, 1) that place the windows, (N, C, {axes}) with N = 1 for
+        one image: in two dimensions for columns and for rows, in three for the axes in order; of
+        more examples the first count. Drawn in each call if there are none.
 
-    The first of equal elements in row-major order gets the derivative. Raises ShapeError where
-    kernel and result are larger than the image allows (k + m − 1 ≤ n), ValueError unless exactly
-    one of output_size and output_ratio is given.
-    """
-    return _pooled(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2
-    )
+        The first of equal elements in row-major order gets the derivative. Raises ShapeError where
+        kernel and result are larger than the image allows (k + m − 1 ≤ n), ValueError unless
+        exactly one of output_size and output_ratio is given.
+        """
+        return _pooled(
+            input, kernel_size, output_size, output_ratio, return_indices, _random_samples, axes
+        )
+
+    return fractional_max_pool
 
 
-@functions.in_own_memory
-def fractional_max_pool3d(
-    input: Any,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
-) -> Any:
-    """Largest elements of windows that are drawn: (N, C, D, H, W) to (N, C, *output_size), or
-    without N. _random_samples: (N, C, 3), for the axes in order; otherwise as
-    `fractional_max_pool2d`.
-    """
-    return _pooled(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3
-    )
+fractional_max_pool2d, fractional_max_pool3d = numbered(_fractional_max_pool, (2, 3))
 
 
 def _pooled(
