@@ -72,9 +72,10 @@ def run_backward(
         roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, stored=stored
     )
     if inputs is not None:
-        for x, node in zip(wanted, targets or [], strict=True):
-            # not a leaf: the engine stores gradients of leaves only
-            if node.parents and node in captured:
+        for node, x in dict(zip(targets or [], wanted, strict=True)).items():
+            retained = None if node.retained is None else node.retained()
+            # the engine stores gradients of leaves, and of tensors that retain theirs
+            if node.parents and node in captured and retained is not x:
                 own = (
                     clone(captured[node])
                     if create_graph

@@ -180,6 +180,26 @@ def test_backward_of_chosen_inputs_shares_no_memory():
     assert y.grad.tolist() == [2, 2] and seed.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("given", ["y", "yy", "zy", "xy", "x", "xx", "zx"])
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("retained", [True, False])
+def test_a_chosen_input_gets_its_gradient_once_in_each_pass(given, passes, retained):
+    """Also if it is named twice, or retains its gradient anyway, as in PyTorch."""
+    x = mg.ones(2, requires_grad=True)
+    tensors = {"x": x, "y": x * 2}
+    tensors["z"] = tensors["y"] * 3
+    if retained:
+        tensors["y"].retain_grad()
+    for _ in range(passes):
+        total = (tensors["z"] ** 2).sum()
+        total.backward(inputs=[tensors[name] for name in given], retain_graph=True)
+    expected = {"x": 72.0, "y": 36.0, "z": 12.0}
+    for name in given:
+        assert tensors[name].grad.tolist() == [passes * expected[name]] * 2
+    if "x" not in given:
+        assert x.grad is None
+
+
 def test_a_leaf_used_in_many_ways_keeps_a_private_gradient_between_passes():
     x = mg.ones(3, requires_grad=True)
     kept = []
