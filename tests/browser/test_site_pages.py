@@ -4,6 +4,7 @@ what is typed, its lessons step and set their formulas, and it sends no request 
 
 import functools
 import http.server
+import io
 import threading
 
 import nbformat
@@ -236,6 +237,27 @@ def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, a
     card.click()
     assert page.get_by_role("heading", name="A page about bug_zoo").is_visible()
     visit.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "theme", "dark"),
+    [
+        ("light", "auto", False),
+        ("dark", "auto", True),
+        ("dark", "light", False),
+        ("light", "dark", True),
+    ],
+)
+def test_the_drawings_of_lessons_are_dark_on_a_dark_page(visit, address, scheme, theme, dark):
+    images = pytest.importorskip("PIL.Image", reason='pip install "minigrad[viz]"')
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{address}/bug_zoo.html")
+    page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
+    shown = page.locator("article img[src$='.svg']").first.screenshot()
+    grey = images.open(io.BytesIO(shown)).convert("L").histogram()
+    bright = sum(grey[128:]) / sum(grey)
+    assert bright < 0.2 if dark else bright > 0.8
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
