@@ -56,10 +56,16 @@ def notify(method: str, *details: Any) -> None:
             getattr(observer, method)(*details)
 
 
+Pooling = tuple[dict[str, Any], ...]
+"""The windows of a pooling, the parameters for each axis, in the order in which they are pooled."""
+
+
 class Calls(threading.local):
-    """The modules whose calls are under way in this thread, the outermost first."""
+    """The modules whose calls are under way in this thread, the outermost first; and the pooling
+    over several axes that is."""
 
     modules: tuple[Any, ...] = ()
+    pooling: Pooling | None = None
 
 
 calls = Calls()

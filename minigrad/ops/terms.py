@@ -112,14 +112,18 @@ def kernel_terms(ins: Sequence[Shape], out: Shape, params: dict[str, Any]) -> Te
 
 
 def pooling_terms(combine: str) -> Formula:
-    """Windows along one axis: their sums, or their largest elements."""
+    """Windows along one axis, or along those of `windows`: their sums, or their largest
+    elements."""
 
     def terms(ins: Sequence[Shape], out: Shape, params: dict[str, Any]) -> Terms:
-        axis, k = params["axis"], len(out)
-        window = -params["padding"][0], ((axis, params["stride"]), (k, params["dilation"]))
-        index = list(plain(*range(k)))
-        index[axis] = window
-        return Terms((*out, params["size"]), plain(*range(k)), (tuple(index),), combine=combine)
+        windows = sorted(params.get("windows", [params]), key=lambda window: window["axis"])
+        index = list(plain(*range(len(out))))
+        for k, window in enumerate(windows, len(out)):
+            axis = window["axis"]
+            along = (axis, window["stride"]), (k, window["dilation"])
+            index[axis] = -window["padding"][0], along
+        sizes = (*out, *(window["size"] for window in windows))
+        return Terms(sizes, plain(*range(len(out))), (tuple(index),), combine=combine)
 
     return terms
 

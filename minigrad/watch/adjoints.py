@@ -52,6 +52,9 @@ class Adjoints:
         several = trace.results_of.get(node)
         if several is None:
             name = trace.by_node.get(node)
+            inside = trace.within.get(node)
+            if inside is not None:
+                name, g = inside, self._values[inside]
             if name is None and node.sequence_number > self._birth:
                 raise AutogradError(
                     f"trace: the reverse pass met {node!r}, which was made by the traced function"
@@ -69,22 +72,19 @@ class Adjoints:
             ]
         for name, part in upstream:
             self._check(name, part)
-        slots = _slots(node, event.result)
+        # the first axis of a pooling sends what all of them do
+        pairs = zip(_slots(node, event.result), event.result, strict=True)
+        known = [(slot, part) for slot, part in pairs if part[0] not in trace.within]
+        if not known:
+            return
+        slots, sent = [slot for slot, _ in known], [part for _, part in known]
         single = several is None and isinstance(node, OpNode)
         with unobserved(), trace.saved.restored(node):
-            locals_ = (
-                _local_adjoints(node, upstream[0][1], event.result)
-                if single
-                else [None] * len(slots)
-            )
+            locals_ = _local_adjoints(node, upstream[0][1], sent) if single else [None] * len(slots)
             shares = (
-                _separated(node, g, event.result)
-                if len(upstream) > 1
-                else [[array_of(c)] for _, c in event.result]
+                _separated(node, g, sent) if len(upstream) > 1 else [[array_of(c)] for _, c in sent]
             )
-        for slot, (parent, c), local, share in zip(
-            slots, event.result, locals_, shares, strict=True
-        ):
+        for slot, (parent, c), local, share in zip(slots, sent, locals_, shares, strict=True):
             target = trace.by_node.get(parent)
             if target is None:
                 raise AutogradError(

@@ -48,10 +48,10 @@ Ranked = tuple[Tokens, int]
 """Tokens, and how closely they hold together."""
 WRITTEN: dict[str, Any] = {
     "axes": None, "axis": None, "shape": None, "shifts": None, "inverse": False, "scale": 1,
-    "before": 0, "after": 0, "offset": 0,
+    "before": 0, "after": 0, "offset": 0, "size": None, "stride": 1, "dilation": 1, "padding": 0,
 }  # fmt: skip
 """The parameters that stand after the operands of a function, each with the number at which it is
-left out; empty tuples are too."""
+left out; empty tuples are too, and a stride that is the size of a pooling's window."""
 
 
 def label_of(name: str) -> dict[str, str]:
@@ -117,12 +117,25 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
     for i, (tokens, _) in enumerate(operands):
         inner += [*([op(",")] if i else []), *tokens]
     for key, given in params.items():
-        # arrays are not written
-        told = given != () if isinstance(given, tuple) else isinstance(given, Real)
-        if key in WRITTEN and told and given != WRITTEN[key]:
-            text = key if given is True else f"{key} {given if key == 'shape' else _listed(given)}"
-            inner += [op(","), {"t": "text", "text": text}]
+        if _is_told(key, given, params) and not (key == "size" and prim.kind == "bilinear"):
+            inner += [op(","), {"t": "text", "text": _told(key, given)}]
     return _called(prim.symbol, inner), ATOM
+
+
+def _is_told(key: str, given: Any, params: dict[str, Any]) -> bool:
+    """Whether a parameter is written; arrays are not, and the size of an image that a convolution
+    makes follows from the shapes."""
+    if key not in WRITTEN or not (given if isinstance(given, tuple) else isinstance(given, Real)):
+        return False
+    if key == "stride" and ("axis" in params or "windows" in params):  # of a pooling
+        return bool(given != params["size"])
+    if key in ("stride", "dilation", "padding"):
+        return set(_flat(given)) != {WRITTEN[key]}
+    return bool(given != WRITTEN[key])
+
+
+def _flat(given: Any) -> list[Any]:
+    return [v for one in given for v in _flat(one)] if isinstance(given, tuple) else [given]
 
 
 def declared(
@@ -238,9 +251,16 @@ def _index(part: Any) -> str:
     )
 
 
-def _listed(given: Any) -> str:
-    values = given if isinstance(given, tuple) else (given,)
-    return ", ".join(number(v) if isinstance(v, Real) else str(v) for v in values)
+def _told(key: str, given: Any) -> str:
+    """A parameter with its name: axes 0, 1; size 2×3; one number where padding is even."""
+    if given is True:
+        return key
+    if key == "shape":
+        return f"{key} {given}"
+    values = _flat(given)
+    if key in ("stride", "dilation", "padding"):
+        values = values[:1] if len(set(values)) == 1 else values
+    return f"{key} {('×' if key == 'size' else ', ').join(map(number, values))}"
 
 
 def is_signed(token: Token) -> bool:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from .. import backend
 from ..core import observe, primitive
@@ -30,12 +30,13 @@ from ..core.graph import Node, Pick, next_sequence_number, state
 from ..core.observe import Event, unobserved
 from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import AutogradError
-from ..observers import calls, observing
+from ..observers import Pooling, calls, observing
 from ..ops.terms import as_data
 from . import sentences
 from .adjoints import Adjoints
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
+from .pooling_steps import over_axes, position, written_parameters
 from .source_map import SourceMap
 from .tangents import tangent_step
 from .trace_writer import TraceWriter
@@ -58,6 +59,7 @@ class OperationCall:
         "of",
         "operands",
         "params",
+        "pooling",
         "primitive",
         "span",
         "stage",
@@ -76,6 +78,8 @@ class OperationCall:
         self.variable: tuple[FrameType, str] | None = None
         self.stage = "primal"
         self.of: str | None = None
+        # of a pooling over several axes: its windows, and for which of them this operation is
+        self.pooling: tuple[Pooling, int] | None = None
 
 
 class _Innermost(threading.local):
@@ -112,6 +116,9 @@ class TraceRecorder(TraceWriter):
         self._outer_pass = state.running_pass
         self._problem: AutogradError | None = None
         self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
+        # of a pooling over several axes: the operations before the last, each with its result
+        self._pooled: list[tuple[OperationCall, Tensor]] = []
+        self._axes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # results that were read
 
     # ----------------------------------------------------------------------- values and their names
 
@@ -129,6 +136,8 @@ class TraceRecorder(TraceWriter):
         ):
             return self._reread(value)
         place = current_node(value)
+        if place is not None and place in self.within:
+            return self._axis_of(value, place)
         if not isinstance(place, Leaf) and (
             (place is not None and place.sequence_number > self._birth)
             or self._level in (value.tangents or {})
@@ -152,6 +161,16 @@ class TraceRecorder(TraceWriter):
             node["name"] = known
         self._given(name, value.array, "constant" if place is None else "parameter")
         return name
+
+    def _axis_of(self, value: Tensor, place: Node) -> str:
+        """What a pooling has after some of its axes: a derivative that the function itself takes
+        reads it. Which elements were chosen does not change with it, so that it is a constant."""
+        if place not in self._axes:
+            name = self._axes[place] = self.fresh_name("c")
+            node = self.add(name, wrap(value.array), "const", [])
+            node["name"] = f"{self.within[place]} along one axis"
+            self._given(name, value.array, "constant")
+        return self._axes[place]
 
     def _constant_array(self, value: Any) -> str:
         """An array (or list) that was used as an operand as it is; an array with equal
@@ -216,6 +235,7 @@ class TraceRecorder(TraceWriter):
 
     def output(self, tensor: Tensor) -> None:
         """What the function returned. Raises what made the Trace impossible, if something did."""
+        self._note_pooled()
         self._note_variable()
         self._assigned = None
         self._raise_problem()
@@ -392,6 +412,14 @@ class TraceRecorder(TraceWriter):
 
     def _call(self, event: Event) -> OperationCall:
         self._note_variable()
+        pooling = position(event.args, event.params)
+        if self._pooled and pooling is not None and event.args[0] is self._pooled[-1][1]:
+            first = self._pooled[0][0]
+            call = OperationCall(event.primitive, first.args, event.params, first.operands)
+            call.pooling, call.span, call.variable = pooling, first.span, first.variable
+            call.stage, call.of = first.stage, first.of
+            return call
+        self._note_pooled()
         operands = [self.name_of(a) if _is_operand(a) else None for a in event.args]
         call = OperationCall(event.primitive, event.args, event.params, operands)
         self._locate(call)
@@ -408,7 +436,17 @@ class TraceRecorder(TraceWriter):
         elif state.running_pass is not self._outer_pass:
             # a reverse pass is under way, between two operations: contributions are added up
             call.stage = GENERATIONS[self._generation(operands, None)]
+        if pooling is not None and pooling[1] == 0 and event.parent is self._root:
+            deeper = max((event.args[0].tangents or {self._level: None}), default=0)
+            call.pooling = pooling if deeper <= self._level else None
         return call
+
+    def _note_pooled(self) -> None:
+        """Axes of a pooling that was not completed are operations of their own."""
+        held, self._pooled = self._pooled, []
+        for call, result in held:
+            call.pooling = None
+            self._finish(call, result)
 
     def _generation(self, operands: list[str | None], of: str | None) -> int:
         """How many reverse passes lie between the function and what is computed now: one more than
@@ -450,6 +488,13 @@ class TraceRecorder(TraceWriter):
         """An operation has its result or results: a node, its edges and a step for each, and a
         step for each tangent.
         """
+        if call.pooling is not None:
+            windows, number = call.pooling
+            if number < len(windows) - 1:
+                self._pooled.append((call, result))
+                return
+            call.primitive = over_axes(call.primitive.name, len(windows))
+            call.params = written_parameters(windows)
         several = isinstance(result, tuple)
         for index, out in enumerate(result if several else (result,)):
             if isinstance(out, Tensor):
@@ -457,6 +502,10 @@ class TraceRecorder(TraceWriter):
         for index, out in enumerate(result if several else (result,)):
             if isinstance(out, Tensor) and out.tangents and self._level in out.tangents:
                 tangent_step(self, call, result, out, index if several else None, self._level)
+        for _, inner in self._pooled if call.pooling is not None else ():
+            if inner.node is not None:
+                self.within[inner.node] = call.names[0]
+        self._pooled = []
         if call.variable is not None and isinstance(result, Tensor):
             self._assigned = (*call.variable, call.names[0], ref(result))
 

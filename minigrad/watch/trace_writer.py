@@ -58,6 +58,8 @@ class TraceWriter:
         self.by_node: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
         # of an operation with several results: position -> name
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
+        # inside of a step (one axis of a pooling): the node -> the name of the result
+        self.within: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
         self.blocks = Blocks(self.owners, self.map.line_of)
         self.saved = SavedValues(self)
         self.rules = Rules()

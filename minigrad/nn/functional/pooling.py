@@ -17,6 +17,7 @@ from ... import functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
+from ...observers import calls
 from ...ops import pooling as pooling_ops
 from ...ops.elementwise import in_float32
 from ...ops.index import index_put
@@ -51,18 +52,30 @@ def _max_pool(axes: int) -> Callable[..., Any]:
         """
         x, function = as_tensor(input), f"max_pool{axes}d"
         setup = _pool_setup(x, kernel_size, stride, padding, dilation, ceil_mode, axes, function)
-        places = _places(x, axes) if return_indices else None
+        if not return_indices:
+            return _pooled(pooling_ops.max_pool, x, setup)
+        places = _places(x, axes)
         for along in setup:
             y = pooling_ops.max_pool(x, **along)
-            if places is not None:
-                places = pooling_ops.max_pool_jvp(places, x.detach(), y.detach(), **along)
+            places = pooling_ops.max_pool_jvp(places, x.detach(), y.detach(), **along)
             x = y
-        return x if places is None else (x, places)
+        return x, places
 
     return max_pool
 
 
 max_pool1d, max_pool2d, max_pool3d = _MAX_POOLS = numbered(_max_pool)
+
+
+def _pooled(operation: Any, x: Any, setup: list[dict[str, Any]]) -> Any:
+    """Pool axis by axis; who observes may ask for all of them (observers.py)."""
+    calls.pooling = tuple(setup) if len(setup) > 1 else None
+    try:
+        for along in setup:
+            x = operation(x, **along)
+        return x
+    finally:
+        calls.pooling = None
 
 
 def _places(x: Tensor, axes: int) -> Tensor:
@@ -183,11 +196,9 @@ def _avg_pooled(
     if override == 0:
         raise ValueError(f"{function}: divisor_override must not be zero.")
     shape, dtype = x.shape, x.dtype
-    divisor = 1
-    for along in _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, function):
-        x = pooling_ops.sum_pool(x, **along)
-        if override is not None:
-            continue
+    setup = _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, function)
+    x, divisor = _pooled(pooling_ops.sum_pool, x, setup), override or 1
+    for along in setup if override is None else ():
         axis, p, n = along["axis"], along["padding"][0], shape[along["axis"]]
         low, high = (-p, n + p) if include else (0, n)
         starts = [i * along["stride"] - p for i in range(x.shape[axis])]
@@ -196,7 +207,6 @@ def _avg_pooled(
             divisor *= counts[0]
         else:
             x = x / on_axis(table(counts, x.dtype, x), axis, x.ndim)
-    divisor = divisor if override is None else override
     mean = x / divisor if divisor != 1 else x
     return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
 
