@@ -70,7 +70,7 @@ CHAINS = {
     assert x.grad.tolist() == [[1, 1, 1], [1, 1, 1]]
     del y
     """),
-    "in place, again and again": (10_000, 50_000, """
+    "in place, again and again": (10_000, 20_000, """
     x = mg.ones(3, requires_grad=True)
     y = x * 1
     for _ in range({count}):
