@@ -10,9 +10,9 @@ from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
 from ..core.backward import differentiate, root_and_seed
 from ..core.graph import Node, youngest_first
-from ..core.tensor import Leaf, Tensor, current_node, make_pick, wrap
+from ..core.tensor import Leaf, Tensor, add_to_grad, current_node, make_pick, wrap
 from ..errors import AutogradError, NoGradientError, UnusedInputError
-from ..functions import clone, zeros_like
+from ..functions import zeros_like
 from .edges import GradientEdge
 
 
@@ -76,14 +76,7 @@ def run_backward(
             retained = None if node.retained is None else node.retained()
             # the engine stores gradients of leaves, and of tensors that retain theirs
             if node.parents and node in captured and retained is not x:
-                own = (
-                    clone(captured[node])
-                    if create_graph
-                    else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
-                )
-                x.stored_grad = own if x.stored_grad is None else x.stored_grad + own
-                if stored is not None:
-                    stored.append((x, captured[node]))
+                add_to_grad(x, captured[node], create_graph, stored)
 
 
 def grad(

@@ -200,6 +200,16 @@ def test_a_chosen_input_gets_its_gradient_once_in_each_pass(given, passes, retai
         assert x.grad is None
 
 
+def test_a_plain_pass_after_a_recorded_one_leaves_a_chosen_input_a_plain_gradient():
+    x = mg.ones(2, requires_grad=True)
+    y = x * 2
+    total = (y**3).sum()
+    total.backward(inputs=[y], create_graph=True)
+    assert y.grad.requires_grad
+    total.backward(inputs=[y])
+    assert y.grad.tolist() == [24, 24] and not y.grad.requires_grad
+
+
 def test_a_leaf_used_in_many_ways_keeps_a_private_gradient_between_passes():
     x = mg.ones(3, requires_grad=True)
     kept = []
