@@ -153,15 +153,14 @@ class Pass:
         contribution may share memory with others (a rule may return g itself)."""
         self.cotangents[node] = self.cotangents[node] + part if node in self.cotangents else part
 
-    def pull_node(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
+    def pull_node(self, node: Any, g: Any) -> Any:
         """An operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
         if not observe.observers:
-            return pull(node, g, self.needed, self.on_tensors)  # type: ignore[no-any-return]
+            return pull(node, g, self.needed, self.on_tensors)
         action = partial(pull, node, g, self.needed, self.on_tensors)
         params = node.params if isinstance(node, OpNode) else {}
-        parts = observe.run_observed("backward", node.primitive, (g,), params, action, node)
-        return parts  # type: ignore[no-any-return]
+        return observe.run_observed("backward", node.primitive, (g,), params, action, node)
 
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
@@ -231,7 +230,7 @@ def pull_operation(node: OpNode, g: Any, needed: Any, on_tensors: bool) -> list[
 
 
 def _depending_on(c: Any, read: list[Any]) -> Any:
-    """The contribution c of a rule, with a node if one of the values `read` that it read has one.
+    """The contribution c of a rule, with a node if a value of its shape that the rule read has one.
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
     In PyTorch c requires grad all the same, and its derivative with respect to x is 0. So c becomes

@@ -76,9 +76,9 @@ class Node:
     `primitive`, which observers are shown, and a rule of their own: `pull(g, needed, on_tensors)`
     returns (parent, contribution) for each parent in `needed`, as `backward.pull_operation` does,
     and `release()` frees the saved values. For a hook on a node (`hooks` are those on its value),
-    the node's class is replaced by a subclass whose `pull` (a leaf's `store`) calls it before or
-    after the rule (the sum into `.grad`). So `type(node) is OpNode` means the ordinary rule,
-    `isinstance` only the attributes.
+    a subclass replaces the node's class: its `pull` (for a leaf, `store`) calls the hook before or
+    after its work. So `type(node) is OpNode` means the ordinary rule, `isinstance` only the
+    attributes.
     """
 
     parents: tuple[Node | None, ...] = ()

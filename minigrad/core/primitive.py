@@ -212,8 +212,7 @@ class Primitive(Facets):
         if self.kind != "constant" and len(given) != len(self.inputs):
             raise explain.rules_missing(self, len(given))
         inputs = () if self.variadic else self.inputs
-        rule: Any = lambda f: Rule(f, self.name, inputs, defaults) if callable(f) else f
-        return tuple(map(rule, given))
+        return tuple([Rule(f, self.name, inputs, defaults) if callable(f) else f for f in given])
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:  # or an array, or a tuple of results
         return apply(self, args, params)

@@ -49,8 +49,7 @@ class Tensor(Methods):
     __array_priority__ = 1000  # of array * tensor; NumPy's arrays call methods/numpy_calls.py
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a subclass without `__minigrad_apply__`, which a symbolic tensor has. Raises
-        TypeError."""
+        """Raise TypeError for a subclass without `__minigrad_apply__`; symbolic tensors have it."""
         super().__init_subclass__(**options)
         if not hasattr(cls, "__minigrad_apply__"):
             raise explain.unknown_to_operations(cls)
@@ -85,10 +84,10 @@ class Payload:
     order. Nested vmaps give one payload with several hidden axes. The two kinds do not meet: a
     program refuses a batched payload, and a compiled function called within vmap runs as itself.
 
-    Views: where a view operation returns a payload on the same memory (as `base` tells), both
-    tensors share one version counter. In-place writes: an operation computes the new values; their
-    `__minigrad_fits__` may refuse the write, their `__minigrad_write__` is called before it, and
-    `target.array[...] = values` writes.
+    Views: where a view operation returns a payload on the same memory (its `base` is the payload or
+    array that owns this), both tensors share one version counter. In-place writes: an operation
+    computes the new values; their `__minigrad_fits__` may refuse the write, their
+    `__minigrad_write__` is called before it, and `target.array[...] = values` writes.
     """
 
     __slots__ = ()
@@ -228,11 +227,8 @@ def record(
     plan = prim.plan(tuple([parent is not None for parent in parents]))
     node = OpNode(primitive=prim, params=params, plan=plan, parents=tuple(parents))
     result: Any = outs[0] if prim.outputs == 1 else outs
-    if prim.outputs == 1:
-        node.shape, node.dtype = result.array.shape, result.array.dtype
-    else:
-        described: Any = [(out.shape, out.dtype) for out in outs]
-        node.shape, node.dtype = zip(*described, strict=True)
+    described: Any = [(out.array.shape, out.array.dtype) for out in outs]
+    node.shape, node.dtype = described[0] if prim.outputs == 1 else zip(*described, strict=True)
     if prim.elementwise and node.shape:  # one result; if it is 0-d, all inputs are
         pairs = zip(args, parents, strict=True)
         shapes: Any = [None if parent is None else a.array.shape for a, parent in pairs]

@@ -39,7 +39,7 @@ from .tensor import Leaf, Payload, Tensor, current_node, ensure_version, record,
 class View:
     """What a view knows of its base.
 
-    base: the tensor whose memory it shares, which is no view, or a view that was made a leaf.
+    base: the tensor whose memory it shares: no view, or a view that was a leaf at that time.
     op: the view operation that made it, with its parameters.
     parent_view: the view that this operation was applied to, None if that was the base.
     derived_at: the version's count when the tensor's node was last derived from the base's.
@@ -150,11 +150,11 @@ def assign(
 
 def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
     old = current_node(target)
-    write_payload(target, value.array)
-    if state.recording:  # then `old` is not a leaf: `check_target` has refused that
-        _move_retained(old, value.node)
-        target.node = value.node
+    write_payload(target, value.array)  # no call after it: the user's interrupt arrives at calls
     target.tangents = value.tangents
+    if state.recording:  # then `old` is not a leaf: `check_target` has refused that
+        target.node = value.node
+        _move_retained(old, value.node)
 
 
 def _assign_to_view(target: Tensor, value: Tensor) -> None:
@@ -171,12 +171,15 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     tangents = None
     if value.tangents is not None or base.tangents is not None:
         dual = wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents)
-        tangents = scatter(*dual, **params).tangents
-    write_payload(target, value.array)  # nothing was changed if this raises
-    if made.node is not None:
-        _move_retained(base.node, made.node)
-        base.node = made.node
-    base.tangents = tangents
+        before, state.recording = state.recording, True  # other elements' tangents keep their graph
+        try:
+            tangents = scatter(*dual, **params).tangents
+        finally:
+            state.recording = before
+    old, new = base.node, made.node or base.node
+    write_payload(target, value.array)  # nothing was changed if this raises; no call after it
+    base.node, base.tangents = new, tangents
+    _move_retained(old, new)
     view.refresh(target)
 
 
@@ -193,7 +196,8 @@ def check_target(
         elif view is not None and isinstance(view.base.node, Leaf):
             problem = explain.IN_PLACE["leaf's view"]
         elif view is not None and (requires_grad or node or view.base.node):
-            problem = explain.IN_PLACE.get(view.restriction)  # None: no reason against it
+            once = view.base.view_of is not None  # the base is a view that was a leaf
+            problem = explain.IN_PLACE.get("leaf's view" if once else view.restriction)
     if problem is not None:
         raise InPlaceError(f"{operation}: {problem}")
 

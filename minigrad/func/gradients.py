@@ -170,7 +170,11 @@ def jvp(
         flat, rebuild_outputs = outputs_of(outputs, "jvp")
         parts = [split(out, level) for out in flat]
         values = [value for value, _ in parts]
-        pushed = [zeros_like(value) if t is None else t for value, t in parts]
+        given = {id(v) for v in directions}  # whose memory stays the caller's
+        pushed = [
+            zeros_like(value) if t is None else clone(t) if id(t) in given else t
+            for value, t in parts
+        ]
         extras, rebuild_aux = flatten(aux)
         aux = rebuild_aux([split(e, level)[0] if isinstance(e, Tensor) else e for e in extras])
     answer = rebuild_outputs(values), rebuild_outputs(pushed)

@@ -484,3 +484,24 @@ def test_pytorch_keeps_it_too(gradient, torch):
         found = duals.unpack_dual(gradient(torch, dual))
     assert found.primal.tolist() == [6.0] * 3
     assert found.tangent.tolist() == [2.0] * 3
+
+
+def test_a_write_under_no_grad_keeps_the_graph_of_the_other_elements_tangents():
+    def cubed(y):
+        h = y * y * y
+        with mg.no_grad():
+            h[0] = 0.0
+        return h
+
+    x = mg.tensor([1.0, 2.0, 3.0])
+    directional = lambda x: jvp(cubed, (x,), (mg.ones(3),))[1].sum()
+    assert grad(directional)(x).tolist() == [0, 12, 18]
+
+
+def test_a_result_of_jvp_may_be_overwritten():
+    v = mg.ones(2)
+    for f in (lambda x: x + 1, lambda x: x, lambda x: (x + 1, x)):
+        _, pushed = jvp(f, (mg.ones(2),), (v,))
+        for tangent in pushed if isinstance(pushed, tuple) else (pushed,):
+            tangent.mul_(3)
+    assert v.tolist() == [1, 1]

@@ -1,11 +1,12 @@
 """In-place operations and views: new values in old memory, with the right history or a clear error,
 whichever window they come through.
 
-The last section keeps programs that the random search (test_engine_inplace_programs.py) once found
+The last section keeps programs that the random search (test_random_programs.py) once found
 to be wrong, in their smallest form.
 """
 
 import itertools
+import sys
 from contextlib import nullcontext
 
 import numpy as np
@@ -991,3 +992,52 @@ def test_a_number_of_bfloat16_written_through_a_view_has_a_gradient():
     outputs = [y.expand(2), y]
     (g,) = mg.autograd.grad(outputs, x, [mg.ones_like(o) for o in outputs])
     assert g.dtype == mg.bfloat16 and g.item() == 9
+
+
+@pytest.mark.parametrize("through_a_view", [False, True])
+def test_an_interrupt_leaves_new_values_with_their_node_or_the_old_ones_with_theirs(through_a_view):
+    """Python delivers a signal where a function is entered or one in C returns: at each such place
+    of a write, KeyboardInterrupt is raised once."""
+    x, source = mg.ones(3, requires_grad=True), mg.full((3,), 5.0)
+
+    def outcome(place):
+        h = x * 1
+        target = h[:] if through_a_view else h
+        places = iter(range(10_000))
+
+        def interrupt(frame, event, argument):
+            if event in ("call", "c_return") and next(places) == place:
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            target.copy_(source)
+            finished = True
+        except KeyboardInterrupt:
+            finished = False
+        finally:
+            sys.setprofile(None)
+        written = h.tolist() == [5, 5, 5]
+        assert written or h.tolist() == [1, 1, 1]
+        total = h.sum() + x.sum()
+        return finished, written, mg.autograd.grad(total, x)[0].tolist()
+
+    seen = set()
+    for place in itertools.count():
+        finished, *state = outcome(place)
+        seen.add(str(state))
+        if finished:
+            break
+    assert place > 20 and seen == {"[False, [2.0, 2.0, 2.0]]", "[True, [1.0, 1.0, 1.0]]"}
+
+
+def test_a_write_to_a_view_of_a_view_that_was_a_leaf_is_refused():
+    flat = mg.ones(3)
+    part = flat[:2].requires_grad_()
+    one = part[:1]
+    part.requires_grad_(False)
+    with pytest.raises(InPlaceError, match="a view of a leaf"):
+        one.copy_(mg.ones(1, requires_grad=True) * 3)
+    with mg.no_grad():
+        one.copy_(mg.full((1,), 7.0))
+    assert flat.tolist() == [7, 1, 1]
