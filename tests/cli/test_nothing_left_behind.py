@@ -270,7 +270,7 @@ ARGUMENTS: dict[str, Callable[[Path], list[str]]] = {
     "grade cold": lambda folder: [*_grade(folder), "--cold"],
     "release": lambda folder: ["release", str(folder / "handout")],
     "benchmarks": lambda folder: [
-        "scalar_chain",
+        "small_add",
         "--repeat",
         "1",
         "--out",
