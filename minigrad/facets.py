@@ -77,13 +77,18 @@ class Facets:
     no function in it. None: its symbol before the operands, or between two where the symbol is a
     sign."""
 
-    pull_notation: tuple[str | None, ...] | str | None = None
+    pull_notation: Callable[..., tuple[str | None, ...]] | tuple[str | None, ...] | str | None = (
+        None
+    )
     """How mathematics writes the pull rule of an operand, where that rule computes it in more
-    operations: "g * (x == y) / sum(x == y)"; of several operands a tuple. For
-    complex numbers its conjugates are filled in, unless the rule itself conjugates: then it is for
-    real numbers. None: the operations of the rule are written."""
+    operations: "g * (x == y) / sum(x == y)"; of several operands a tuple; or a function of the
+    operands' shapes and of the parameters that returns this tuple. For complex numbers conjugates
+    are filled in, unless the rule itself conjugates: then it is for real numbers. None: the
+    operations of the rule are written."""
 
-    push_notation: tuple[str | None, ...] | str | None = None
+    push_notation: Callable[..., tuple[str | None, ...]] | tuple[str | None, ...] | str | None = (
+        None
+    )
     """As `pull_notation`, of the push rule: "sum(t * (x == y)) / sum(x == y)"."""
 
     kernel: Callable[..., Any] | str | None = None
@@ -183,7 +188,10 @@ class Facets:
         for name in ("pull_notation", "push_notation"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, (text,))
-        for text in (self.notation, *(self.pull_notation or ()), *(self.push_notation or ())):
+        texts = (self.notation, self.pull_notation, self.push_notation)
+        for text in (
+            one for given in texts for one in (given if type(given) is tuple else [given])
+        ):
             if isinstance(text, str):
                 formula(text)
         self.pointwise = self.pointwise or kind == "elementwise"

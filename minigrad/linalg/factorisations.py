@@ -115,6 +115,9 @@ pinv = general(
     _pinv,
     [_pinv_pull],
     [_pinv_push],
+    pull_notation="(T(g) - x @ y @ T(g)) @ y @ T(y) + T(y) @ y @ (T(g) - T(g) @ y @ x)"
+    " - T(y) @ g @ T(y)",
+    push_notation="y @ T(y) @ (T(t) - T(t) @ x @ y) + (T(t) - y @ x @ T(t)) @ T(y) @ y - y @ t @ y",
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(8),
@@ -508,11 +511,22 @@ def _lu_pull(g: Any, y: Any) -> Any:
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
+_LU_PULL = "inv(T(L(y))) @ (tril(T(L(y)) @ g, -1) + triu(g @ T(U(y)))) @ inv(T(U(y)))"
+_LU_PUSH = "L(y) @ tril(inv(L(y)) @ t @ inv(U(y)), -1) + triu(inv(L(y)) @ t @ inv(U(y))) @ U(y)"
+
+
+def _square(shape: tuple[int, ...], text: str) -> str | None:
+    """The text of a rule, with the factors L and U of the result; for square matrices."""
+    return text if shape[-2] == shape[-1] else None
+
+
 lu = general(
     "lu",
     lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None),
     [_lu_pull],
     [_lu_push],
+    pull_notation=lambda shapes: (_square(shapes[0], _LU_PULL),),
+    push_notation=lambda shapes: (_square(shapes[0], _LU_PUSH),),
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
 )

@@ -229,6 +229,10 @@ index_put = general(
         ),
     ],
     notation=lambda *, index, accumulate: f"x.at[index].{'add' if accumulate else 'set'}(values)",
+    push_notation=lambda shapes, *, index, accumulate: (
+        None,
+        f"zeros{shapes[0]}.at[index].{'add' if accumulate else 'set'}(t)",
+    ),
     accumulates=True,
     batch=_put_behind,
     shape="valid first",

@@ -169,21 +169,21 @@ def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) ->
     return _placed((centred * scale).astype(x.dtype, copy=False), out)
 
 
-def _standardize_jvp(xp: Any, t: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
+def _standardize_jvp(xp: Any, v: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
     fast = x.dtype in SINGLE_OR_DOUBLE and x.ndim
     centred = xp.subtract(x, _mean(xp, x, axes), out=out) if fast else x - _mean(xp, x, axes)
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
-    along = scale * scale * _mean_product(xp, t, centred, axes)
+    along = scale * scale * _mean_product(xp, v, centred, axes)
     # in one piece of memory: to get and to fill another one for each step would take longer than
     # the arithmetic
     if fast:
         centred *= -along
-        centred += t
-        centred -= _mean(xp, t, axes)
+        centred += v
+        centred -= _mean(xp, v, axes)
         centred *= scale
         return centred
     return _placed(
-        ((t - _mean(xp, t, axes) - centred * along) * scale).astype(x.dtype, copy=False), out
+        ((v - _mean(xp, v, axes) - centred * along) * scale).astype(x.dtype, copy=False), out
     )
 
 
@@ -196,21 +196,21 @@ def _placed(result: Any, out: Any) -> Any:
 
 
 @in_float32
-def _standardize_bend(g: Any, t: Any, x: Any, *, axes: Axes, eps: float) -> Any:
-    """The derivative by x of ⟨g, J t⟩. With y the standardised x and ⟨ , ⟩ the mean over the axes,
+def _standardize_bend(g: Any, v: Any, x: Any, *, axes: Axes, eps: float) -> Any:
+    """The derivative by x of ⟨g, J v⟩. With y the standardised x and ⟨ , ⟩ the mean over the axes,
 
-        −1/σ (⟨y, g⟩ J t + ⟨y, t⟩ J g + ⟨g, J t⟩ y):
+        −1/σ (⟨y, g⟩ J v + ⟨y, v⟩ J g + ⟨g, J v⟩ y):
 
-    symmetric in g, t and what it is multiplied by, so that it serves both modes.
+    symmetric in g, v and what it is multiplied by, so that it serves both modes.
     """
     y = standardize(x, axes=axes, eps=eps)
     centred = x - mean(x, axes=axes, keepdims=True)
     scale = rsqrt(mean_of_product(centred, centred, axes) + eps)
-    jt, jg = standardize_jvp(t, x, axes=axes, eps=eps), standardize_jvp(g, x, axes=axes, eps=eps)
+    jv, jg = standardize_jvp(v, x, axes=axes, eps=eps), standardize_jvp(g, x, axes=axes, eps=eps)
     return -scale * (
-        mean_of_product(y, g, axes) * jt
-        + mean_of_product(y, t, axes) * jg
-        + mean_of_product(g, jt, axes) * y
+        mean_of_product(y, g, axes) * jv
+        + mean_of_product(y, v, axes) * jg
+        + mean_of_product(g, jv, axes) * y
     )
 
 
@@ -296,11 +296,17 @@ standardize = general(
     cost=standardize_cost,
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
+_BEND = (
+    "-(mean(standardize(x) * {g}) * y + mean(standardize(x) * v) * standardize_jvp({g}, x)"
+    " + mean({g} * y) * standardize(x)) / sqrt(var(x) + eps)"
+)
 standardize_jvp = general(
     "standardize_jvp",
     _standardize_jvp,
     [_standardize_rule, _standardize_bend],
     [_standardize_rule, _standardize_bend],
+    pull_notation=(None, _BEND.format(g="g")),
+    push_notation=(None, _BEND.format(g="t")),
     promote="float",
     real_only=True,
     accumulates=True,
@@ -309,7 +315,7 @@ standardize_jvp = general(
     parts=_standardize_jvp_parts,
     cost=standardize_jvp_cost,
 )
-"""J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J =
+"""J v for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J =
 (1 − 1/n − y yᵀ/n) / σ is symmetric: the pull is the push.
 """
 

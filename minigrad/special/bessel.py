@@ -186,7 +186,7 @@ bessel_j = real_function(
     "bessel_j",
     lambda xp, x, *, n: ignore_float_errors.run(_j, xp, x, n=n),
     lambda g, x, *, n: (
-        g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5)
+        g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) / 2)
     ),
     notation="bessel_j(n, x)",
 )
@@ -195,7 +195,7 @@ bessel_y = real_function(
     "bessel_y",
     lambda xp, x, *, n: ignore_float_errors.run(_y, xp, x, n=n),
     lambda g, x, *, n: (
-        g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5)
+        g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) / 2)
     ),
     notation="bessel_y(n, x)",
 )
@@ -204,7 +204,7 @@ bessel_y = real_function(
 
 def _i_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     above = bessel_i(x, n=n + 1, scaled=scaled)
-    slope = above if n == 0 else (bessel_i(x, n=n - 1, scaled=scaled) + above) * 0.5
+    slope = above if n == 0 else (bessel_i(x, n=n - 1, scaled=scaled) + above) / 2
     return g * (slope - sign(x) * y) if scaled else g * slope
 
 
@@ -219,7 +219,7 @@ bessel_i = real_function(
 
 def _k_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     above = bessel_k(x, n=n + 1, scaled=scaled)
-    slope = -above if n == 0 else (bessel_k(x, n=n - 1, scaled=scaled) + above) * -0.5
+    slope = -above if n == 0 else (bessel_k(x, n=n - 1, scaled=scaled) + above) / -2
     return g * (slope + y) if scaled else g * slope
 
 

@@ -151,7 +151,7 @@ def _formula(
         found = rule_of(made.primitive, index, operands, made.params, names, result, adjoint, push)
     except (ArithmeticError, IndexError, ValueError):
         return None
-    own = text_of_rule(made.primitive, index, operands, push) is not None
+    own = text_of_rule(made.primitive, index, operands, push, made.params) is not None
     return found if found is None or own or _length(found) <= LONGEST else None
 
 
@@ -254,7 +254,7 @@ def rule_of(
     many = _elements(operands) > LARGEST
     if rule is None or primitive.outputs != 1 or (many and not primitive.pointwise):
         return None
-    text = text_of_rule(primitive, index, operands, push)
+    text = text_of_rule(primitive, index, operands, push, params)
     if text is not None:
         given = {**dict(zip(primitive.inputs, names, strict=True)), "y": result}
         given["t" if push else "g"] = g
@@ -286,7 +286,7 @@ def rule_of(
 
 
 def text_of_rule(
-    primitive: Primitive, index: int, operands: Sequence[Any], push: bool
+    primitive: Primitive, index: int, operands: Sequence[Any], push: bool, params: dict[str, Any]
 ) -> str | None:
     """How a declaration writes the rule for one operand. Where the rule is another one for complex
     numbers, the text is for real ones."""
@@ -294,6 +294,8 @@ def text_of_rule(
     texts = primitive.push_notation if push else primitive.pull_notation
     if texts is None or (primitive.conjugates and any(map(is_complex, operands))):
         return None
+    if callable(texts):
+        texts = texts([tuple(getattr(o, "shape", ())) for o in operands], **params)
     return texts[index]
 
 

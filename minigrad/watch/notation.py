@@ -49,6 +49,7 @@ Ranked = tuple[Tokens, int]
 WRITTEN: dict[str, Any] = {
     "axes": None, "axis": None, "shape": None, "shifts": None, "inverse": False, "scale": 1,
     "before": 0, "after": 0, "offset": 0, "size": None, "stride": 1, "dilation": 1, "padding": 0,
+    "step": None,
 }  # fmt: skip
 """The parameters that stand after the operands of a function, each with the number at which it is
 left out; empty tuples are too, and a stride that is the size of a pooling's window."""
@@ -117,15 +118,16 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
     for i, (tokens, _) in enumerate(operands):
         inner += [*([op(",")] if i else []), *tokens]
     for key, given in params.items():
-        if _is_told(key, given, params) and not (key == "size" and prim.kind == "bilinear"):
+        if _is_told(key, given, params):
             inner += [op(","), {"t": "text", "text": _told(key, given)}]
     return _called(prim.symbol, inner), ATOM
 
 
 def _is_told(key: str, given: Any, params: dict[str, Any]) -> bool:
-    """Whether a parameter is written; arrays are not, and the size of an image that a convolution
-    makes follows from the shapes."""
-    if key not in WRITTEN or not (given if isinstance(given, tuple) else isinstance(given, Real)):
+    """Whether a parameter is written; arrays are not, and a size only where it is a window's."""
+    if key not in WRITTEN or (key == "size" and not {"axis", "windows"} & {*params}):
+        return False
+    if not (given if isinstance(given, tuple) else isinstance(given, Real)):
         return False
     if key == "stride" and ("axis" in params or "windows" in params):  # of a pooling
         return bool(given != params["size"])
@@ -155,6 +157,8 @@ def declared(
         if isinstance(part, str) and part not in params:
             return [{"t": "fn", "text": part}], ATOM  # e
         value = params[part] if isinstance(part, str) else part
+        if part in WRITTEN and part != "shape":
+            return [{"t": "text", "text": _told(str(part), value)}], ATOM
         if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
             return [{"t": "text", "text": _index(value)}], ATOM
         return [num(value)], NEGATIVE if value < 0 else ATOM
@@ -173,6 +177,8 @@ def _conjugate(term: Term, names: Collection[str]) -> Term:
     through = "g" in _names(term) or (
         word in ("+", "-", "*", "/", "neg") and len(complex_parts) == 1
     )
+    if word == "T" and complex_parts and not through:
+        return "H", *parts
     if through:
         return word, *(_conjugate(part, names) for part in parts)
     return ("conj", term) if complex_parts else term
@@ -200,6 +206,8 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
     inside = [ranked(part, leaf) for part in parts]
     if word == "**":
         return [{"t": "sup", "base": base(inside[0]), "exp": inside[1][0]}], ATOM
+    if word in ("T", "H"):  # the transpose, and its conjugate
+        return [{"t": "sup", "base": base(inside[0]), "exp": [{"t": "fn", "text": word}]}], ATOM
     if word == "sqrt":
         return [{"t": "sqrt", "of": inside[0][0]}], ATOM
     if word == "[]":

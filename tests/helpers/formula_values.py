@@ -144,5 +144,7 @@ WORDS: dict[str, Any] = {
     "solve": np.linalg.solve,
     "cofactors": lambda x: _transposed(np.linalg.inv(x)) * np.linalg.det(x)[..., None, None],
     "fft": _transformed, "clone": np.copy, "identity": np.copy, "cast": np.copy,
-    "zeros_like": np.zeros_like,
+    "zeros_like": np.zeros_like, "U": np.triu,
+    "L": lambda y: np.tril(y, -1) + np.eye(y.shape[-1]),
+    "reverse_cumsum": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
 }  # fmt: skip

@@ -145,7 +145,7 @@ def test_a_picture_of_numbers_that_are_drawn_draws_them_again_and_changes_no_oth
     [
         ("sin", "v1 sends v̄1 · cos x = 0.8776 back to x"),
         ("matmul", "v1 sends v̄1 @ b^T = [1, 4, 3, 10] (2, 2) back to a"),
-        ("bessel_j", "v1 sends v̄1 · (bessel_j(0, x) − bessel_j(2, x)) · 0.5 = "),
+        ("bessel_j", "v1 sends v̄1 · (bessel_j(0, x) − bessel_j(2, x)) / 2 = "),
         ("getitem", "v1 sends zeros(3).at[indices (3,)].add(v̄1) = [2, 0, 4] back to x"),
         ("gcd", "v1 = gcd(a, b) = 2."),
         ("overwrite", "v1 sends 0 = 0 back to old"),

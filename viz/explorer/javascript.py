@@ -184,8 +184,9 @@ def _operation(primitive: Primitive) -> str:
     return "\n".join([*lines, "  },"])
 
 
-def _own_texts(key: str, texts: tuple[str | None, ...] | None) -> dict[str, Any]:
+def _own_texts(key: str, texts: Any) -> dict[str, Any]:
     """The rules that a declaration writes itself, for each operand."""
+    assert not callable(texts), "the page has no operations whose rules depend on shapes"
     return {key: [text and scalar.formula(text) for text in texts]} if texts else {}
 
 
