@@ -386,14 +386,16 @@ def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
     trip for all of them.
     """
     return viewer.evaluate(
-        f"""(root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"),
-            look = {look};
-            return steps.map((k) => {{
+        f"""async (root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"),
+            look = {look}, seen = [];
+            for (const k of steps) {{
                 slider.value = k;
                 for (const kind of ["input", "change"])
                     slider.dispatchEvent(new Event(kind, {{ bubbles: true }}));
-                return look(root);
-            }}); }}""",
+                await null; // the viewer scrolls to the step
+                seen.push(look(root));
+            }}
+            return seen; }}""",
         list(steps),
     )
 

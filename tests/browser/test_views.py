@@ -174,6 +174,31 @@ def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, tower,
         assert max(over) <= 0
 
 
+def test_a_step_lays_the_page_out_once_whatever_views_are_open(show, visit, tower):
+    """And several steps in one task lay it out once together. Before, each step had 3 layouts
+    (November 2026)."""
+    views = ["story", "algorithm", "orders", "cut", "memory", "arrays"]
+    viewer, steps = show(tower, views=views), len(tower["steps"])
+    session = visit.page.context.new_cdp_session(visit.page)
+    session.send("Performance.enable")
+
+    def layouts(walk):
+        found = []
+        for walked in ("root => undefined", walk):
+            viewer.evaluate(walked)
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            found += [m["value"] for m in metrics if m["name"] == "LayoutCount"]
+        return found[1] - found[0]
+
+    move = """async (root) => { const slider = root.querySelector(".mg-bar .mg-slider");
+        for (let k = 0; k <= Number(slider.max); k++) {
+            slider.value = k;
+            slider.dispatchEvent(new Event("input")); TASK } }"""
+    assert layouts(move.replace("TASK", "")) <= 3
+    assert layouts(move.replace("TASK", "await new Promise((f) => setTimeout(f));")) <= 1.5 * steps
+    assert step_of(viewer) == steps
+
+
 # ---- explain, algorithm, cut, orders
 
 

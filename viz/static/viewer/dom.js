@@ -47,6 +47,19 @@ export const iconButton = (id, t, onclick) =>
     icon(id),
   );
 
+const waiting = new Set();
+// Runs, once, what reads the layout, when the present task has drawn everything: a browser lays a
+// page out again for each reading that comes after a change.
+export function onceDrawn(work) {
+  if (!waiting.size)
+    queueMicrotask(() => {
+      const all = [...waiting];
+      waiting.clear();
+      for (const one of all) one();
+    });
+  waiting.add(work);
+}
+
 export function setText(element, text) {
   if (element.textContent === text) return false;
   element.textContent = text;

@@ -84,8 +84,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     },
     // Once it is laid out.
     reach() {
-      if (formula.scrollWidth > formula.clientWidth)
-        formula.setAttribute("tabindex", "0"); // what scrolls must be reachable by keys
+      const scrolls = formula.scrollWidth > formula.clientWidth;
+      if (scrolls === formula.hasAttribute("tabindex")) return;
+      if (scrolls) formula.setAttribute("tabindex", "0"); // it must be reachable by keys
       else formula.removeAttribute("tabindex");
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and

@@ -3,7 +3,7 @@
 import { arrangeParts } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
-import { h, nodeAt } from "./dom.js";
+import { h, nodeAt, onceDrawn } from "./dom.js";
 import { columnOf, folder, problem, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph } from "./graph.js";
@@ -87,6 +87,7 @@ function show(el, given, options, t) {
     settled = false, // the reader's choices from here on are told to the host
     dragged = null, // runs out where the dragged slider rests
     arrangedAt = 0,
+    smoothly = true, // how the picture moves to the present step, when the task has drawn it
     fold = folder(trace),
     structure = null; // of this Trace, once another one has been compared with it
 
@@ -271,10 +272,18 @@ function show(el, given, options, t) {
   }
   function follow(smooth) {
     if (!settled) return; // nothing is laid out yet
-    panel.reach();
-    const step = steps[clock.at() - 1];
-    graph?.follow(step?.node, smooth);
-    table.follow(step, smooth);
+    smoothly &&= smooth;
+    onceDrawn(reach);
+  }
+  function reach() {
+    const step = steps[clock.at() - 1],
+      smooth = smoothly;
+    smoothly = true;
+    attempt(() => {
+      panel.reach();
+      graph?.follow(step?.node, smooth);
+      table.follow(step, smooth);
+    });
   }
   // Groups were opened or closed: the same step on another picture.
   function regrouped() {
@@ -324,8 +333,11 @@ function show(el, given, options, t) {
     graph.arrange(shown);
   }
   function drawn(smooth) {
+    attempt(() => draw(smooth));
+  }
+  function attempt(work) {
     try {
-      draw(smooth);
+      work();
     } catch (error) {
       destroy();
       failure(el, t, `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);

@@ -2,7 +2,7 @@
 // the backward graph, growing together.
 
 import { curve } from "../cards.js";
-import { h, motion, s, tableHead } from "../dom.js";
+import { h, motion, onceDrawn, s, tableHead } from "../dom.js";
 import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
 import { solve } from "../layout.js";
 import { inLines } from "../lines.js";
@@ -91,6 +91,12 @@ export const algorithmView = {
       working,
       dictionary,
     );
+    function toTheActiveRow() {
+      const row = rows.querySelector(".mg-active")?.getBoundingClientRect(),
+        seen = held.getBoundingClientRect();
+      if (row && (row.top < seen.top || row.bottom > seen.bottom))
+        held.scrollTop += row.top - seen.top - seen.height / 2;
+    }
     return {
       box: h(
         "div",
@@ -148,10 +154,7 @@ export const algorithmView = {
             ? ""
             : t("dictionaryEmpty");
         graph?.update(done, now);
-        const row = rows.querySelector(".mg-active")?.getBoundingClientRect(),
-          seen = held.getBoundingClientRect();
-        if (row && (row.top < seen.top || row.bottom > seen.bottom))
-          held.scrollTop += row.top - seen.top - seen.height / 2;
+        onceDrawn(toTheActiveRow);
       },
     };
   },
@@ -234,9 +237,10 @@ function backwardGraph(trace, t, all, room) {
     },
     svg,
   );
-  function follow(id) {
+  let followed = null;
+  function follow() {
     const scale = svg.clientWidth / place.width,
-      x = place.nodes[id].x * scale;
+      x = place.nodes[followed].x * scale;
     if (x - 80 * scale < box.scrollLeft || x + 80 * scale > box.scrollLeft + box.clientWidth)
       box.scrollTo({ left: x - box.clientWidth / 2, behavior: motion(true) });
   }
@@ -254,7 +258,9 @@ function backwardGraph(trace, t, all, room) {
         wire.classList.toggle("mg-off", !sent.has(id));
         wire.classList.toggle("mg-lit", Boolean(now?.edges.includes(id)));
       }
-      if (now) follow(now.node);
+      if (!now) return;
+      followed = now.node;
+      onceDrawn(follow);
     },
   };
 }

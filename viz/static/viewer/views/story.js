@@ -1,6 +1,6 @@
 // Explain mode: every step up to now, its sentence and its formula; a click goes back to it.
 
-import { h } from "../dom.js";
+import { h, onceDrawn } from "../dom.js";
 import { columnOf } from "../fold.js";
 import { equation } from "../formulas.js";
 import { namesOf, sentence } from "../speech.js";
@@ -45,6 +45,9 @@ export const storyView = {
     }
     const entries = (first, last) =>
       Array.from({ length: last - first }, (_, i) => entry(first + i));
+    const toTheEnd = () => {
+      box.scrollTop = box.scrollHeight;
+    };
     let from = 0,
       to = 0, // the steps from `from` to before `to` are in the list
       current = null;
@@ -62,7 +65,7 @@ export const storyView = {
         current?.removeAttribute("aria-current");
         current = list.lastElementChild;
         current?.setAttribute("aria-current", "step");
-        box.scrollTop = box.scrollHeight;
+        onceDrawn(toTheEnd);
       },
     };
   },
