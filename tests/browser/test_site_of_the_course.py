@@ -121,19 +121,30 @@ def test_each_picture_of_a_page_from_the_disk_steps(course_site, visit, name):
     visit.assert_clean()
 
 
+STEP = """async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame();  // what is laid out is drawn
+    const names = /^(Back|Next|Previous snapshot|Next snapshot)/,
+        // forward, or back where it stands at its end: the last of the buttons that are enabled
+        button = [...document.querySelectorAll("button:not(:disabled)")]
+            .filter((b) => b.ariaDisabled !== "true" && b.checkVisibility()
+                && names.test(b.ariaLabel ?? b.textContent)).at(-1),
+        // no slider of an input
+        place = document.querySelector(".mg-timeline input, .mt-scrub input"),
+        before = Number(place.value), box = button.getBoundingClientRect();
+    if (!button.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)))
+        return `${button.ariaLabel} is covered`;
+    button.click();
+    await frame();
+    return Math.abs(Number(place.value) - before);
+}"""
+"""Moves a picture by one, as a click does, in one message instead of six."""
+
+
 def step(frame) -> None:
     """Brings a picture into view, waits for it, and moves it by one."""
     frame.scroll_into_view_if_needed()
-    inside = frame.content_frame
-    inside.locator(ROOTS).first.wait_for(timeout=20_000)
-    # Forward, or back where it stands at its end: the last of the buttons that are enabled.
-    names = re.compile("^(Back|Next|Previous snapshot|Next snapshot)")
-    button = inside.get_by_role("button", name=names, disabled=False).last
-    button.wait_for()
-    place = inside.locator(".mg-timeline input, .mt-scrub input").first  # no slider of an input
-    before = int(place.input_value())
-    button.click()
-    assert abs(int(place.input_value()) - before) == 1
+    assert frame.content_frame.locator(ROOTS).first.evaluate(STEP, timeout=20_000) == 1
 
 
 @pytest.mark.browser
