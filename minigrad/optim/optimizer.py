@@ -279,6 +279,16 @@ class Optimizer:
         self._known[id(param)] = param
         self.state[id(param)] = {n: _copied(v, param.array) for n, v in state.items()}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: states beside their parameters, whose copies have other ids."""
+        states = [(self._known[key], state) for key, state in self.state.items()]
+        return {**vars(self), "_known": list(self._known.values()), "state": states}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved)
+        self._known = {id(p): p for p in saved["_known"]}
+        self.state = {id(p): state for p, state in saved["state"]}
+
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
         for p in (p for group in groups for p in group["params"]):

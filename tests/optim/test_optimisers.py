@@ -4,7 +4,9 @@ mistakes.
 
 # tables: one case a line
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -504,3 +506,45 @@ def test_compiled_steps_in_half_precision_are_those_of_plain_calls(name, setting
         np.testing.assert_array_equal(
             np.asarray(value, "float64"), np.asarray(state[key], "float64")
         )
+
+
+SETTINGS = {
+    "SGD": {"momentum": 0.9},
+    "Adam": {"amsgrad": True},
+    "RMSprop": {"momentum": 0.5, "centered": True},
+}
+
+
+@pytest.mark.parametrize("kind", ["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "name",
+    "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam Rprop ASGD LBFGS".split(),
+)
+def test_a_copy_of_model_and_optimiser_goes_on_as_the_original(name: str, kind: str) -> None:
+    """It has the states too, in memory of its own."""
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    rule = getattr(optim, name)(model.parameters(), lr=0.1, **SETTINGS.get(name, {}))
+    x = mg.randn(8, 2)
+
+    def train(model: mg.nn.Module, rule: optim.Optimizer) -> list[float]:
+        def loss() -> mg.Tensor:
+            rule.zero_grad()
+            value = (model(x) - 1).square().mean()
+            value.backward()
+            return value
+
+        return [rule.step(loss).item() for _ in range(4)]
+
+    train(model, rule)
+    others = [
+        copy.deepcopy((model, rule)) if kind == "deepcopy"
+        else pickle.loads(pickle.dumps((model, rule)))
+        for _ in range(2)
+    ]  # fmt: skip
+    losses = train(model, rule)
+    for other in others:
+        assert other[1].param_groups[0]["params"][0] is other[0][0].weight
+        assert train(*other) == losses
+    first = [p.tolist() for p in model.parameters()]
+    assert all([p.tolist() for p in m.parameters()] == first for m, _ in others)
