@@ -4,8 +4,10 @@ and their corner cases.
 
 # tables: one case a line
 
+import contextlib
 import math
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.nn import functional as F
+from minigrad.observers import observing
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import classes, normal, ranks
 from tests.helpers.torch_comparison import functionals_agree as agree
@@ -694,6 +697,38 @@ def test_cross_entropy_at_the_edge(torch) -> None:
         order=1,
         tolerance=1e-6,
     )
+
+
+@pytest.mark.parametrize("function", [F.cross_entropy, F.nll_loss])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_targets_are_counted_as_by_operations(function, dtype: str) -> None:
+    """An observer is shown operations that count them; without one, and with the same bits, NumPy
+    does. Among the cases are none that counts, none at all, and unsigned classes."""
+    names = []
+    noting = lambda event: names.append(getattr(event.primitive, "name", None))
+    observer = types.SimpleNamespace(begin=noting, end=noting)
+    x = mg.tensor(np.random.default_rng(0).normal(size=(6, 4, 2)).astype(dtype), requires_grad=True)
+    classes = np.random.default_rng(1).integers(0, 4, (6, 2))
+    ignored = np.where(classes == 1, -100, classes)
+    cases = [
+        (x, classes, -100),
+        (x, classes, 2),
+        (x, ignored, -100),
+        (x, np.full((6, 2), -100), -100),
+        (x, classes.astype("uint8"), -100),
+        (x[:0], classes[:0], -100),
+        (x[0, :, 0], classes[0, 0], -100),
+        (x[0, :, 0], classes[0, 0], int(classes[0, 0])),
+    ]
+    for logits, target, index in cases:
+        found = []
+        for around in (contextlib.nullcontext(), observing(observer)):
+            with around:
+                loss = function(logits, mg.tensor(target), ignore_index=index)
+            (gradient,) = mg.autograd.grad(loss, x)
+            found.append([loss.dtype, loss.detach().numpy().tobytes(), gradient.numpy().tobytes()])
+        assert found[0] == found[1], (target, index)
+    assert "ne" in names
 
 
 def test_cross_entropy_mistakes() -> None:

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.observe import observers
 from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import exp, log_softmax, where
@@ -73,7 +74,7 @@ def nll_loss(
     """
     x, t = as_tensor(input), as_tensor(target)
     loss, weights = _class_losses(x, t, weight, ignore_index, "nll_loss")
-    return _weighted(loss, weights, reduction, "nll_loss")
+    return _weighted(loss, weights, t, ignore_index, reduction, "nll_loss")
 
 
 @in_float32
@@ -123,7 +124,7 @@ def cross_entropy(
         loss = (1 - label_smoothing) * loss + label_smoothing / classes * where(
             t != ignore_index, spread, 0.0
         )
-    return _weighted(loss, weights, reduction, "cross_entropy")
+    return _weighted(loss, weights, t, ignore_index, reduction, "cross_entropy")
 
 
 @in_float32
@@ -206,9 +207,9 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
 
 def _class_losses(
     x: Tensor, t: Tensor, weight: Any, ignore_index: int, function: str
-) -> tuple[Tensor, Tensor]:
-    """Minus x at each target's class times its weight, and the weights (True and False where none
-    are given), in the target's shape. What is ignored is 0 in both.
+) -> tuple[Tensor, Tensor | None]:
+    """Minus x at each target's class times its weight, and the weights (None where none are given),
+    in the target's shape. What is ignored is 0 in both.
     """
     axis = 1 if x.ndim > 1 else 0
     if x.ndim == 0 or t.shape != x.shape[:axis] + x.shape[axis + 1 :]:
@@ -222,29 +223,39 @@ def _class_losses(
             " class, give target the shape of input."
         )
     classes = x.shape[axis]
-    counts = t != ignore_index
     if (
         isinstance(t.array, backend.NumpyArray)
         and t.numel()
         and not 0 <= t.array.min() <= t.array.max() < classes
     ):
-        check_range(where(counts, t, 0), classes, function, "class")
+        check_range(where(t != ignore_index, t, 0), classes, function, "class")
     loss = network.nll(x, t, axis=axis, ignored=ignore_index)
     if weight is None:
-        return loss, counts
+        return loss, None
     if as_tensor(weight).shape != (classes,):
         raise ShapeError(
             f"{function}: weight must have one number for each of {classes} classes, got shape"
             f" {as_tensor(weight).shape}."
         )
+    counts = t != ignore_index
     weights = where(counts, as_tensor(weight)[where(counts, t, 0)], 0.0)
     return loss * weights, weights
 
 
-@in_float32
-def _weighted(loss: Tensor, weights: Tensor, reduction: str, function: str) -> Tensor:
-    return (
-        loss.sum() / weights.sum().to(loss.dtype)
-        if reduction == "mean"
-        else reduced(loss, reduction, function)
-    )
+def _weighted(
+    loss: Tensor,
+    weights: Tensor | None,
+    t: Tensor,
+    ignore_index: int,
+    reduction: str,
+    function: str,
+) -> Tensor:
+    """The sum of the losses over that of the weights, or another reduction."""
+    if reduction != "mean":
+        return reduced(loss, reduction, function)
+    if weights is None and type(t.array) is backend.NumpyArray and not observers:
+        # four operations on small arrays would take longer than all others of the loss
+        total = as_tensor(loss.dtype.type(backend.numpy.count_nonzero(t.array != ignore_index)))
+    else:
+        total = (t != ignore_index if weights is None else weights).sum().to(loss.dtype)
+    return loss.sum() / total
