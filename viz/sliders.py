@@ -143,7 +143,7 @@ def _span(name: str, given: Any) -> tuple[float, float, float] | float:
     if not ends or not -1e300 < ends[0] < ends[1] < 1e300 or not ends[0] <= ends[-1] <= ends[1]:
         raise ValueError(
             f"sliders: the range of {name} must be (low, high) or (low, high, start) with low <"
-            f" high, got {given!r}"
+            f" high and the start between them, got {given!r}"
         )
     return ends[0], ends[1], ends[2] if len(ends) == 3 else (ends[0] + ends[1]) / 2
 

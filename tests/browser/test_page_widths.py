@@ -2,12 +2,14 @@
 in the table's place.
 """
 
+import contextlib
 import itertools
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
@@ -111,6 +113,17 @@ def test_on_a_phone_upright_the_first_screen_shows_nodes(show, name):
     boxes = [node.bounding_box() for node in viewer.locator(".mg-node").all()]
     seen = [b for b in boxes if b["y"] + b["height"] <= 844 and 0 <= b["x"] < 390]
     assert len(seen) >= 2 and any(b["x"] + b["width"] <= 390 for b in seen)
+
+
+def test_on_a_touch_screen_the_first_sentence_names_buttons_and_no_keys(show, chromium, tmp_path):
+    trace = trace_function(lambda x: mg.sin(x) * x, 0.5)
+    assert "Press Space" in show(trace).locator(".mg-say").inner_text()
+    page = tmp_path / "touch.html"
+    page.write_text(viz.to_html(trace), encoding="utf-8")
+    with contextlib.closing(chromium.new_context(has_touch=True, is_mobile=True)) as phone:
+        tab = phone.new_page()
+        tab.goto(page.as_uri())
+        assert "steps. Tap ▶ to play" in tab.locator(".mg-say").inner_text()
 
 
 def test_a_view_stands_in_the_place_of_the_table(show, visit):

@@ -186,7 +186,7 @@ def test_a_page_of_a_grid_is_far_smaller_than_its_traces():
         ({"x1": 3}, {}, "give a range"),
         ({"x1": (3, 1)}, {}, r"range of x1 must be \(low, high\)"),
         ({"x1": (1, float("nan"))}, {}, "range of x1"),
-        ({"x1": (1, 2, 3)}, {}, "range of x1"),
+        ({"x1": (1, 2, 3)}, {}, "range of x1 .* the start between them"),
         ({"x1": "ab"}, {}, "range of x1"),
         ({"x1": (1, 2), "x2": (1, 2)}, {"points": 60}, "at most 2,000"),
         ({"x1": (1, 2)}, {"points": 1}, "needs two places"),

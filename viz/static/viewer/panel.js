@@ -16,7 +16,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     shown = drawParts({ role: "status", "aria-live": "polite" });
   const { box, badge, formula, sums, say } = shown;
   let measuredAt = "";
-  const names = namesOf(trace);
+  const names = namesOf(trace),
+    ready = window.matchMedia("(pointer: coarse)").matches ? "readyTouch" : "ready";
 
   // The parts of a box for one step. spoken: attributes of its sentence.
   function drawParts(spoken) {
@@ -48,7 +49,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
           )
         : []),
     );
-    return step ? sentence(step, t, names) : n ? t("ready", { n }) : t("empty");
+    return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
   }
   const most = (size) =>
     steps
