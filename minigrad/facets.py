@@ -82,8 +82,9 @@ class Facets:
     )
     """How mathematics writes the pull rule of an operand, where that rule computes it in more
     operations: "g * (x == y) / sum(x == y)"; of several operands a tuple; or a function of the
-    operands' shapes and of the parameters that returns this tuple. For complex numbers conjugates
-    are filled in, unless the rule itself conjugates: then it is for real numbers. None: the
+    operands and the parameters that returns this tuple. For complex numbers conjugates are filled
+    in. Where the rule itself conjugates, a text is for real numbers, and only a function's is for
+    complex ones too. None: the
     operations of the rule are written."""
 
     push_notation: Callable[..., tuple[str | None, ...]] | tuple[str | None, ...] | str | None = (

@@ -515,9 +515,9 @@ _LU_PULL = "inv(T(L(y))) @ (tril(T(L(y)) @ g, -1) + triu(g @ T(U(y)))) @ inv(T(U
 _LU_PUSH = "L(y) @ tril(inv(L(y)) @ t @ inv(U(y)), -1) + triu(inv(L(y)) @ t @ inv(U(y))) @ U(y)"
 
 
-def _square(shape: tuple[int, ...], text: str) -> str | None:
+def _of_square(x: Any, text: str) -> str | None:
     """The text of a rule, with the factors L and U of the result; for square matrices."""
-    return text if shape[-2] == shape[-1] else None
+    return text if x.shape[-2] == x.shape[-1] else None
 
 
 lu = general(
@@ -525,8 +525,8 @@ lu = general(
     lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None),
     [_lu_pull],
     [_lu_push],
-    pull_notation=lambda shapes: (_square(shapes[0], _LU_PULL),),
-    push_notation=lambda shapes: (_square(shapes[0], _LU_PUSH),),
+    pull_notation=lambda operands: (_of_square(operands[0], _LU_PULL),),
+    push_notation=lambda operands: (_of_square(operands[0], _LU_PUSH),),
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
 )

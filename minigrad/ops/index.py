@@ -229,9 +229,9 @@ index_put = general(
         ),
     ],
     notation=lambda *, index, accumulate: f"x.at[index].{'add' if accumulate else 'set'}(values)",
-    push_notation=lambda shapes, *, index, accumulate: (
+    push_notation=lambda operands, *, index, accumulate: (
         None,
-        f"zeros{shapes[0]}.at[index].{'add' if accumulate else 'set'}(t)",
+        f"zeros{tuple(operands[0].shape)}.at[index].{'add' if accumulate else 'set'}(t)",
     ),
     accumulates=True,
     batch=_put_behind,

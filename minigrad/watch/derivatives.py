@@ -292,11 +292,11 @@ def text_of_rule(
     numbers, the text is for real ones."""
     push = push and not primitive.elementwise
     texts = primitive.push_notation if push else primitive.pull_notation
-    if texts is None or (primitive.conjugates and any(map(is_complex, operands))):
-        return None
     if callable(texts):
-        texts = texts([tuple(getattr(o, "shape", ())) for o in operands], **params)
-    return texts[index]
+        texts = texts(operands, **params)
+    elif primitive.conjugates and any(map(is_complex, operands)):
+        return None
+    return None if texts is None else texts[index]
 
 
 def is_complex(operand: Any) -> bool:

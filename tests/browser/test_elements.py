@@ -324,6 +324,15 @@ def test_arrays_that_the_trace_does_not_hold_are_not_guessed(show):
     assert viewer.locator(".mg-element table").count() == 0
 
 
+def test_complex_arrays_have_no_picture_of_an_element(show):
+    trace = trace_function(lambda a: (a @ a).abs().sum(), numbers(2, 2) + 1j, mode="reverse")
+    viewer = show(trace, views=["element", "arrays"])
+    for phase, node in [("primal", "v1"), ("adjoint", "a")]:
+        to(viewer, step_at(trace, phase, node))
+        assert "are complex" in viewer.locator(".mg-element").inner_text()
+        assert "NaN" not in viewer.inner_text()
+
+
 def test_scalar_functions_have_no_such_view():
     trace = trace_function(lambda x: x * x, 2.0)
     assert not any("terms" in node for node in trace["nodes"])

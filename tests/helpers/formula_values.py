@@ -130,7 +130,8 @@ def _transposed(x: Any) -> Any:
 WORDS: dict[str, Any] = {
     "abs": np.abs, "conj": np.conj, "real": np.real, "imag": np.imag, "sqrt": np.sqrt,
     "ln": np.log, "sin": np.sin, "cos": np.cos, "sinh": np.sinh, "cosh": np.cosh, "e": np.e,
-    "sgn": _sign, "where": np.where, "complex": lambda a, b: a + 1j * b, "complex_": complex,
+    "i": 1j, "sgn": _sign, "where": np.where, "complex_": complex,
+    "complex": lambda a, b: a + 1j * b,
     "sum": _summed, "mean": lambda x, axes: np.mean(x, axis=axes),
     "expand": lambda x, shape: np.broadcast_to(x, shape),
     "reshape": lambda x, shape=(): np.reshape(x, shape), "permute": np.transpose,

@@ -323,7 +323,7 @@ def _complex(x: Any) -> bool:
     return bool(np.iscomplexobj(x))
 
 
-WITHOUT_FORMULA = {"lu", "pinv", "angle"}
+WITHOUT_FORMULA = {"lu", "pinv"}
 """Operations that have none for some operands: for tall matrices, or for complex numbers."""
 
 

@@ -116,6 +116,10 @@ angle = general(
     ),
     [lambda g, x: _angle_pull(g, x)],
     [lambda t, x: _angle_push(t, x)],
+    pull_notation=lambda xs: ("g * i * x / abs(x) ** 2" if xs[0].dtype.kind == "c" else None,),
+    push_notation=lambda xs: (
+        "imag(conj(x) * t) / abs(x) ** 2" if xs[0].dtype.kind == "c" else None,
+    ),
     conjugates=True,
     promote="float",
     pointwise=True,

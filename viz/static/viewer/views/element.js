@@ -34,6 +34,10 @@ const MEETING_WORDS = {
     en: "The arrays of this step are too large: the trace does not hold every element.",
     zh: "这一步的数组太大：记录中没有全部元素。",
   },
+  complex: {
+    en: "This picture is of real numbers; the arrays of this step are complex.",
+    zh: "此图只用于实数；这一步的数组是复数。",
+  },
   outside: { en: "{n} positions lie in the padding.", zh: "有 {n} 个位置在填充区。" },
   first: { en: "The first {n} of {all} products.", zh: "前 {n} 个乘积，共 {all} 个。" },
   more: { en: "and {n} further maps", zh: "另有 {n} 个特征图" },
@@ -338,6 +342,8 @@ export const elementView = {
       const arrays = arraysOf(meeting, state, operandsOf(meeting.node));
       const target = arrays?.get(meeting.target),
         array = target?.[meeting.column];
+      const made = [meeting.node, ...operandsOf(meeting.node)];
+      if (made.some((node) => node?.dtype?.startsWith("complex"))) return missing(say("complex"));
       if (!array) return missing(say("missing"));
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),

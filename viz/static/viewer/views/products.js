@@ -22,7 +22,9 @@ export function productOf(step) {
 
 const matrixOf = (state, { node, column }) => {
   const value = state.get(`${node}\u0000${column}`);
-  return value?.shape?.length === 2 && value.sample.length === value.shape[0] * value.shape[1]
+  return value?.shape?.length === 2 &&
+    value.sample.length === value.shape[0] * value.shape[1] &&
+    value.sample.every((v) => v.re === undefined) // real numbers
     ? value
     : null;
 };
