@@ -82,6 +82,9 @@ def served(made):
 
 @pytest.fixture(params=["disk", "server"])
 def address(request, made, served):
+    """Where links, searches, frames and formulas must work from. How a page looks does not depend
+    on it: those tests take the server.
+    """
     return made.as_uri() if request.param == "disk" else served
 
 
@@ -100,10 +103,10 @@ def test_a_lesson_of_the_site_steps(visit, address):
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1440, 900)], ids=str)
-def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(visit, address, size):
+def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(visit, served, size):
     page = visit.page
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.goto(f"{address}/01_sum.html")
+    page.goto(f"{served}/01_sum.html")
     frame = page.locator("iframe.minigrad-frame").nth(1)
     frame.scroll_into_view_if_needed()
     frame.content_frame.locator(".mg-root .mg-counter").wait_for()
@@ -124,10 +127,10 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
         assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
 
 
-def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit, address):
+def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit, served):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"{address}/01_sum.html")
+    page.goto(f"{served}/01_sum.html")
     columns = page.locator(".course-columns pre")
     assert columns.count() == 1
     inside = "e => [e.scrollWidth > e.clientWidth, getComputedStyle(e).overflowX, e.tabIndex]"
@@ -181,8 +184,8 @@ def test_a_search_for_a_term_finds_the_glossary_then_its_lesson_with_excerpts(
     visit.assert_clean()
 
 
-def test_a_lesson_of_the_site_is_accessible(visit, address, axe):
-    visit.page.goto(f"{address}/01_sum.html")
+def test_a_lesson_of_the_site_is_accessible(visit, served, axe):
+    visit.page.goto(f"{served}/01_sum.html")
     visit.page.wait_for_selector("mjx-container svg")
     axe(visit.page, "body")
 
@@ -261,8 +264,8 @@ def test_the_drawings_of_lessons_are_dark_on_a_dark_page(visit, address, scheme,
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_first_page_is_accessible(visit, address, axe, scheme):
+def test_the_first_page_is_accessible(visit, served, axe, scheme):
     visit.page.emulate_media(color_scheme=scheme)
-    visit.page.goto(f"{address}/index.html")
+    visit.page.goto(f"{served}/index.html")
     live(visit.page)
     axe(visit.page, "article")
