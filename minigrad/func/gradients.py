@@ -149,8 +149,9 @@ def jvp(
     """(outputs, J · tangents) in one forward pass.
 
     primals and tangents: tuples of equal structure and shapes; has_aux: the function returns
-    (outputs, extras), and so (outputs, tangents, extras) is returned. Raises TypeError where they
-    are not tuples, ValueError or ShapeError where they do not fit.
+    (outputs, extras), and so (outputs, tangents, extras) is returned. The function gets copies of
+    the primals: unlike in PyTorch, what it writes into them does not reach the caller's. Raises
+    TypeError where they are not tuples, ValueError or ShapeError where they do not fit.
     """
     if not isinstance(primals, list | tuple) or not isinstance(tangents, list | tuple):
         raise TypeError("jvp: primals and tangents must be tuples, as in jvp(f, (x,), (v,)).")

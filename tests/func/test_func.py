@@ -393,3 +393,18 @@ def test_results_keep_the_kind_of_their_dictionary():
     ):
         assert type(result) is OrderedDict and list(result) == ["b", "a"]
         assert type(result["a"]) is defaultdict and result["a"]["missing"] == []
+
+
+@pytest.mark.parametrize("write", [lambda x: x.mul_(2), lambda x: x[:1].fill_(0.0)])
+def test_what_a_function_writes_into_its_argument_stays_inside_forward_mode(write) -> None:
+    def f(x: mg.Tensor) -> mg.Tensor:
+        write(x)
+        return x
+
+    x, v = mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0])
+    values, tangents = jvp(f, (x,), (v,))
+    assert values.tolist() == f(x.clone()).tolist() and tangents.tolist() == f(v.clone()).tolist()
+    jacobian = mg.func.jacfwd(f)(x)
+    assert (jacobian @ v).tolist() == tangents.tolist()
+    values.zero_()
+    assert x.tolist() == [1, 2] and v.tolist() == [3, 4]
