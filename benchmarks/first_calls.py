@@ -31,6 +31,10 @@ PROCESSES = (
 )
 """How a process is called in the table, its peer, and MINIGRAD_KERNELS_WAIT. Each kind of waiting
 has a folder of its own."""
+KERNELS, PLAIN = "is replayed with kernels", "is replayed as it is"
+"""How the reasons of calls with and without kernels begin (minigrad/program/variant.py)."""
+ATTEMPTS = 10
+"""So many calls may run as themselves before there is a replay."""
 HEAD = (
     "| workload | process | processor time | wall time | calls | the longest | the median | a step"
     " later | folder |"
@@ -108,9 +112,10 @@ def first_calls(name: str, peer: str) -> dict[str, Any]:
 
 def _is_as_asked(step: Any) -> bool:
     """Whether the latest call was a replay, and one by kernels where these are asked for."""
-    if not step.fuse:
-        return bool(step.statistics["replayed"])
-    return (step.reason or "").startswith("is replayed with kernels")
+    reason = step.reason or ""
+    if (step.ran_eagerly and step.statistics["eager"] > ATTEMPTS) or reason.startswith(PLAIN):
+        raise RuntimeError(f"the step will not be replayed as asked for: {reason}")
+    return bool(step.statistics["replayed"]) and (not step.fuse or reason.startswith(KERNELS))
 
 
 def _seconds(run: Any) -> float:

@@ -747,3 +747,19 @@ def test_first_calls_are_all_calls_up_to_the_first_replay_as_asked_for(peer, mon
 def test_the_command_on_first_calls_says_what_it_does_not_know():
     done = run_module("benchmarks.first_calls", "large_products")
     assert done.returncode == 2 and "two_moons" in done.stderr
+
+
+def test_a_step_that_will_never_be_replayed_as_asked_for_is_an_error(monkeypatch):
+    if not harness.is_available("minigrad fused"):
+        pytest.skip("Numba is not installed")
+    import minigrad as mg
+
+    for function, says in (
+        (lambda: mg.ones(3, 3) @ mg.ones(3, 3), "no chain"),
+        (lambda: float(mg.ones(3).sum()), "Python asked for a value"),
+    ):
+        with pytest.warns(mg.program.EagerWarning):
+            step = mg.compile(function, fuse=True)
+            monkeypatch.setattr(where, "built", lambda *_, step=step: (step, step))
+            with pytest.raises(RuntimeError, match=says):
+                first_calls.first_calls("a step", "minigrad fused")
