@@ -189,17 +189,16 @@ def call_linalg(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
             return ignore_float_errors.run(routine, *args)
     except np.linalg.LinAlgError as error:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
-        advice = {
-            "cholesky": (
+        if "converge" in str(error) or operation == "eig":
+            advice = "look for NaN or infinity in the matrix."
+        elif operation == "cholesky":
+            advice = (
                 "the matrix (or one of them) is not positive definite. Add a small multiple of the"
                 " identity, or use linalg.eigh."
-            ),
-            "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
-            "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
-            "eig": "the algorithm did not converge, or met NaN or infinity in the matrix.",
-        }.get(
-            operation,
-            "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of"
-            " the identity.",
-        )
+            )
+        else:
+            advice = (
+                "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple"
+                " of the identity."
+            )
         raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None

@@ -200,7 +200,7 @@ def test_a_batch_gives_the_results_of_its_members(function) -> None:
         (lambda: mg.linalg.eig(mg.ones(2, 2, dtype="int64")), DTypeError,
             "linalg.eig: needs float32"),
         (lambda: mg.linalg.eig(mg.full((2, 2), float("nan"))), LinAlgError,
-            "linalg.eig .*met NaN or infinity"),
+            "linalg.eig .*look for NaN or infinity"),
         (lambda: mg.linalg.lu(mg.ones(3)), ShapeError, "linalg.lu_factor: needs a matrix"),
         (lambda: mg.lu_unpack(mg.ones(3, 3), mg.ones(2, dtype="int32")), ShapeError,
             "needs 3 integers as pivots, got int32 of shape"),

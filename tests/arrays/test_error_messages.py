@@ -1,5 +1,7 @@
 """Wrong calls say what is wrong: the function, the argument, the sizes."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,16 @@ def test_a_subclass_that_operations_would_not_know_is_refused() -> None:
         {"__minigrad_apply__": staticmethod(lambda primitive, operands, params: primitive.name)},
     )
     assert known(1.0) + 1 == "add"
+
+
+def test_a_matrix_that_holds_nan_is_not_called_singular() -> None:
+    a = mg.tensor([[math.nan, 1.0], [1.0, 2.0]], requires_grad=True)
+    for call in (
+        lambda: mg.linalg.det(a).backward(),
+        lambda: mg.linalg.svd(a),
+        lambda: mg.linalg.pinv(a),
+        lambda: mg.linalg.eig(a.detach()),
+    ):
+        with pytest.raises(LinAlgError, match="look for NaN or infinity in the matrix") as caught:
+            call()
+        assert "singular" not in str(caught.value)
