@@ -65,6 +65,24 @@ def test_in_two_narrow_columns_the_caption_of_the_graph_is_one_line(show, width)
     assert "keeps values" in caption.inner_text() and caption.bounding_box()["height"] < 40
 
 
+@pytest.mark.parametrize("spacing", [0.005, 0.01, 0.02, 0.03])
+def test_beside_the_graph_a_table_has_no_bar_for_a_part_of_a_pixel(show, spacing):
+    """A bar is as high as half a row."""
+    trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0)
+    viewer = show(trace, 880)
+    viewer.locator(".mg-table").evaluate(
+        "(e, px) => { e.style.letterSpacing = px; }", f"{spacing}px"
+    )
+    viewer.page.set_viewport_size({"width": 881, "height": 900})
+    viewer.page.wait_for_timeout(100)
+    table = viewer.locator(".mg-tablebox")
+    exact, room = table.evaluate(
+        "e => [e.firstElementChild.getBoundingClientRect().width, e.clientWidth]"
+    )
+    assert exact <= room, "wider than its place"
+    assert table.evaluate("e => e.offsetHeight - e.clientHeight") <= 2
+
+
 @pytest.mark.parametrize("width", [854, 1000, 1280, 1600])
 def test_graph_and_table_stand_side_by_side_from_820_pixels(show, width):
     viewer = show(all_samples()["seed"], width)

@@ -271,7 +271,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       table.classList.remove(...TIGHT);
       table.classList.add(...TIGHT.slice(0, level));
       table.style.width = "max-content";
-      const needs = table.offsetWidth + 2;
+      const needs = Math.ceil(table.getBoundingClientRect().width) + 2; // a part of a pixel scrolls
       table.style.width = "";
       return needs;
     },
