@@ -725,6 +725,16 @@ def test_where_the_time_of_a_step_goes() -> None:
     assert min(found["products"], found["NumPy"]) > 0 and sum(found.values()) >= 0.99 * whole
 
 
+def test_plain_steps_while_kernels_are_compiled_are_first_calls(monkeypatch, tmp_path):
+    if not harness.is_available("minigrad fused"):
+        pytest.skip("Numba is not installed")
+    monkeypatch.setenv("MINIGRAD_KERNELS", str(tmp_path))
+    monkeypatch.setenv("MINIGRAD_KERNELS_WAIT", "0")
+    kernel_files.compiled.cache_clear()  # other tests may have compiled the same kernels
+    found = first_calls.first_calls("small_add", "minigrad fused")
+    assert len(found["before"]) > 5 and list(tmp_path.glob("k*.py"))
+
+
 @pytest.mark.parametrize("peer", ["minigrad compiled", "minigrad fused"])
 def test_first_calls_are_all_calls_up_to_the_first_replay_as_asked_for(peer, monkeypatch, tmp_path):
     if not harness.is_available(peer):
