@@ -30,6 +30,8 @@ from .front_page import LIVE, first_page
 LESSONS = Path(__file__).parent
 GUIDE = LESSONS / "instructors_guide.md"
 STATIC = LESSONS / "static"
+JOBS = "auto"
+"""Sphinx's processes: one for each core."""
 SCORER = "scorer.js"
 """The file that orders what a search finds."""
 EXTRA = "extra"
@@ -293,7 +295,7 @@ def _run_sphinx(source: Path, place: Path, conf: dict[str, Any], verbose: bool) 
         "-b",
         "html",
         "-j",
-        "auto",
+        JOBS,
         "-d",
         str(place / "doctrees"),
         "-w",

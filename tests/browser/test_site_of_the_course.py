@@ -46,6 +46,8 @@ def course_site(tmp_path_factory):
         patch.setattr(
             site, "settings", lambda *given: {**settings(*given), "nb_execution_mode": "off"}
         )
+        # the other cores run other tests, and what processes hand to each other takes 7 s
+        patch.setattr(site, "JOBS", "1")
         site.build(place / "out")
     assert [path.name for path in place.iterdir()] == ["out"], (
         "nothing is written beside the folder that was asked for"
