@@ -1,0 +1,177 @@
+"""PyTorch's graphs as Traces."""
+
+import pytest
+
+import minigrad as mg
+from minigrad import viz
+from minigrad.trace.replay import check_laws
+from minigrad.watch import trace_function
+from tests.viz.test_adapters import last
+
+torch = pytest.importorskip("torch", reason='pip install -e ".[oracle]"')
+pytestmark = pytest.mark.oracle
+
+
+def test_pytorch_and_minigrad_leave_the_same_trace():
+    theirs = viz.from_torch(lambda x1, x2: torch.log(x1) + x1 * x2 - torch.sin(x2), 2.0, 5.0)
+    ours = trace_function(
+        lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0, mode="reverse"
+    )
+    assert check_laws(theirs) == [] and [n["op"] for n in theirs["nodes"] if "op" in n] == [
+        "log",
+        "mul",
+        "add",
+        "sin",
+        "sub",
+    ]
+    assert [n["id"] for n in theirs["nodes"] if n["kind"] == "input"] == ["x1", "x2"]
+    by = lambda trace: {
+        (n.get("op", n["id"])): (last(trace)[n["id"], "v"], last(trace)[n["id"], "g"])
+        for n in trace["nodes"]
+    }
+    mine, yours = by(ours), by(theirs)
+    assert mine.keys() == yours.keys() and all(
+        mine[k] == pytest.approx(yours[k], rel=1e-12) for k in mine
+    )
+    locals_ = [part["local"] for step in theirs["steps"] for part in step.get("contribs", [])]
+    assert len(locals_) == 8
+
+
+def test_after_the_fact_with_arrays():
+    x = torch.tensor(2.0, requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    hidden = torch.tensor([3.0, 1.0], requires_grad=True)
+    y = ((x * w).exp() * 3).sum() + (hidden * torch.tensor([5.0, 6.0])).sum()
+    trace = viz.from_torch(y, {"x": x, "w": w})
+    wanted = torch.autograd.grad(y, [x, w, hidden])
+    table = last(trace)
+    assert table["x", "g"] == pytest.approx(wanted[0].item())
+    assert table["w", "g"]["sample"] == pytest.approx(wanted[1].tolist())
+    (param,) = (n["id"] for n in trace["nodes"] if n["kind"] == "param")
+    assert table[param, "g"]["sample"] == pytest.approx(wanted[2].tolist())
+    assert x.grad is None and w.grad is None and check_laws(trace) == []
+    exp = next(n["id"] for n in trace["nodes"] if n.get("op") == "exp")
+    assert table[exp, "v"]["sample"] == pytest.approx((x * w).exp().tolist()), (
+        "PyTorch kept it, so it is shown"
+    )
+    viz.to_html(trace)
+
+
+def test_show_finds_the_adapter_of_pytorch(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.display.tell", lambda shown, *_: shown)
+    f = lambda x1, x2: torch.log(x1) + x1 * x2 - torch.sin(x2)
+    x1, x2 = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (2.0, 5.0))
+    model = torch.nn.Linear(2, 1)
+    for shown, inputs in (
+        (viz.show(f, 2.0, 5.0), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f, x1, x2), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f(x1, x2), {"x1": x1, "x2": x2}), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f, 2.0, 5.0, cotangent=torch.tensor(2.0).double(), mode="reverse"), {"x1": 11.0}),
+    ):
+        found = last(shown.trace)
+        for name, g in inputs.items():
+            assert found[name, "g"] == pytest.approx(g, abs=1e-3)
+    assert x1.grad is None
+    assert any(n["kind"] == "param" for n in viz.show(model, torch.ones(1, 2)).trace["nodes"])
+    with pytest.raises(TypeError, match="reverse mode, so mode='forward' is not"):
+        viz.show(f, 2.0, 5.0, mode="forward")
+    with pytest.raises(TypeError, match="tangents= is for a function of minigrad"):
+        viz.show(f, 2.0, 5.0, tangents=(1.0, 0.0))
+    both = lambda x: mg.sin(x) + float(torch.tensor(1.0))
+    assert "d" in {c["key"] for c in viz.show(both, 2.0).trace["columns"]}, "minigrad's own"
+
+
+def test_a_network_of_pytorch():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    x = torch.ones(5, 3)
+    trace = viz.from_torch(
+        lambda x: torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long)), x
+    )
+    table = last(trace)
+    params = [n["id"] for n in trace["nodes"] if n["kind"] == "param"]
+    loss = torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long))
+    wanted = torch.autograd.grad(loss, list(model.parameters()))
+    found = [table[p, "g"] for p in params]
+    assert sorted(f["norm"] for f in found) == pytest.approx(
+        sorted(w.norm().item() for w in wanted), rel=1e-5
+    )
+    assert table[trace["outputs"][0], "v"] == pytest.approx(loss.item())
+
+
+def test_an_inner_tensor_is_an_input_where_it_is_asked_for():
+    x = torch.tensor(3.0, requires_grad=True)
+    h = x * x
+    trace = viz.from_torch(h * 2 + h, {"h": h})
+    assert [n["id"] for n in trace["nodes"] if n["kind"] == "input"] == ["h"] and last(trace)[
+        "h", "g"
+    ] == 3
+    assert all(n.get("op") != "pow" for n in trace["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda x: 3.0, TypeError, "expected a tensor"),
+        (lambda x: x.detach(), ValueError, "has no graph"),
+        (lambda x: x * torch.ones(2), ValueError, "starts from one number"),
+        (lambda x: sum(torch.stack([x, x]).unbind()), ValueError, "more than one result"),
+    ],
+)
+def test_what_pytorch_cannot_give(make, error, message):
+    with pytest.raises(error, match=message):
+        viz.from_torch(make, 2.0)
+
+
+def test_a_function_of_pytorch_brings_its_name_its_inputs_and_its_source():
+    def wave(x, rate):
+        inner = x * rate
+        return torch.sin(inner)
+
+    trace = viz.from_torch(wave, 2.0, 0.5)
+    assert trace["title"] == "wave(x, rate), x = 2, rate = 0.5"
+    lines = trace["source"]["code"].split("\n")
+    pieces = [lines[n["span"][0] - 1][n["span"][1] : n["span"][3]] for n in made(trace)]
+    assert pieces == ["x * rate", "torch.sin(inner)"]
+    assert viz.from_torch(wave, 2.0, 0.5, title="a wave")["title"] == "a wave"
+    assert viz.from_torch(torch.sin, 1.0)["title"] == "sin(x1), x1 = 1"
+
+
+def test_a_module_of_pytorch_is_shown_by_its_forward_pass():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 3)
+
+        def forward(self, x, scale):
+            return (torch.tanh(self.linear(x)) * scale).sum()
+
+    trace = viz.from_torch(Net(), torch.ones(1, 2), 2.0)
+    assert trace["title"] == "Net(x, scale), x: (1, 2), scale = 2"
+    assert trace["source"]["code"].startswith("def forward(self, x, scale):")
+    ready_made = viz.from_torch(torch.nn.Linear(2, 1), torch.ones(1, 2))
+    assert ready_made["title"] == "Linear(input), input: (1, 2)" and "source" not in ready_made
+
+
+def made(trace):
+    """The nodes that operations made."""
+    return [node for node in trace["nodes"] if "op" in node]
+
+
+def test_a_seed_and_a_long_chain():
+    trace = viz.from_torch(
+        lambda x: x * x, torch.tensor([1.0, 2.0]), seed=torch.tensor([1.0, 10.0])
+    )
+    assert last(trace)["x", "g"]["sample"] == [2, 40]
+    y = x = torch.tensor(1.0, requires_grad=True)
+    for _ in range(2_100):
+        y = y * 1.0
+    with pytest.raises(ValueError, match="more than 2,000 operations"):
+        viz.from_torch(y, {"x": x})
+
+
+def test_pytorch_s_steps_say_their_rules():
+    f = lambda x, w: torch.tanh(x @ w).sum()
+    trace = viz.show(f, torch.ones(3, 2), torch.full((2, 2), 0.3)).trace
+    said = " ".join(step["say"] for step in trace["steps"])
+    assert "v̄1 @ w^T" in said and "x^T @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
