@@ -57,8 +57,8 @@ def std(
     axis: Any = None,
 ) -> Tensor:
     """Standard deviation, the square root of `var`; derivative 0 where it is 0. The squares keep
-    the dtype: in float32 deviations above 1e19 give inf and those below 1e-23 give 0, where PyTorch,
-    which sums them in float64, gives their size. Use x.double() there.
+    the dtype: in float32 deviations above 1e19 give inf and those below 1e-23 give 0, where
+    PyTorch, which sums them in float64, gives their size. Use x.double() there.
     """
     return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
 

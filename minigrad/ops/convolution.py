@@ -279,7 +279,7 @@ def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, y: 
         .reshape((positions[0] * outs, positions[1] * ins))
     )
     products = xp.empty((positions[0] * outs, flat.length), x.dtype)
-    total, *further = products.reshape((positions[0], outs, flat.length))
+    total, *further = (products[i * outs : (i + 1) * outs] for i in range(positions[0]))
     count = flat.length - flat.after[-1]
     for start in flat.starts():
         _product(xp, matrix, flat.rows(start), products)

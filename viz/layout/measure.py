@@ -48,7 +48,7 @@ def text_width(runs: list[TextRun], font: float = HEAD_FONT) -> float:
                 else 0.32
                 if ch in " \u2009.,()[]|/ijl"
                 else 0.85
-                if ch in "mwMW=+−×→"
+                if ch in "mwMW@=+−×→"
                 else 0.58
             )
     return width

@@ -43,7 +43,7 @@ const grouped = (tokens) =>
 
 function letterWidth(letter) {
   if (" \u2009.,()[]|/ijl".includes(letter)) return 0.32;
-  return "mwMW=+−×→".includes(letter) ? 0.85 : 0.58;
+  return "mwMW@=+−×→".includes(letter) ? 0.85 : 0.58;
 }
 
 function lineWidth(pieces) {
