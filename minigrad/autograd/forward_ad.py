@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..core.forward import forward_level
 from ..core.graph import state
-from ..core.tensor import Tensor, alias, as_tensor, current_node
+from ..core.tensor import Tensor, alias, as_tensor, current_node, wrap
 from ..errors import AutogradError, ShapeError
 from ..functions import clone
 
@@ -80,8 +80,9 @@ def current_level(level: int | None = None) -> int:
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     """`tensor` carrying `tangent` (same shape and dtype) at the innermost open level.
 
-    The result shares its memory with both: an in-place operation on it changes `tensor` and, unless
-    it is expanded or requires grad, `tangent`.
+    A constant `tensor` shares its memory with the result, which to the graph is what `.detach()`
+    is: an in-place operation on the result changes the values of `tensor`, and gives it no graph. A
+    tensor with a graph or tangents is copied. `tangent` is never written to.
 
     Raises ShapeError or AutogradError where they do not fit, ValueError for integers, AutogradError
     where no level is open.
@@ -116,11 +117,12 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without the tangent of the innermost open level, and that tangent: None where
-    there is none, or no level is open.
+    there is none, or no level is open. The first shares the tensor's memory if it is a constant.
     """
     where = current_level(level) if state.levels or level is not None else None
-    primal = alias(tensor)
-    primal.node = current_node(tensor)  # this also brings a view's tangents up to date
+    node = current_node(tensor)  # this also brings a view's tangents up to date
+    # A copy where there is a graph: a write to shared memory would leave the tensor's as it is.
+    primal = alias(tensor) if node is None else wrap(tensor.array.copy(), node)
     tangents = dict(tensor.tangents or {})
     tangent = None if where is None else tangents.pop(where, None)
     primal.tangents = tangents or None

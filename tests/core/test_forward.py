@@ -303,6 +303,17 @@ def test_a_dual_shares_memory_and_its_version():
         assert x.tolist() == [3, 3, 3] and x._version == 2
 
 
+def test_a_primal_with_a_graph_is_a_copy_so_that_a_write_to_it_changes_no_gradient():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x * 1, mg.ones(2))
+        primal = fwad.unpack_dual(dual).primal
+        primal.mul_(3)
+        (dual * dual + primal).sum().backward()
+    assert dual.tolist() == [1, 2] and primal.tolist() == [3, 6]
+    assert x.grad.tolist() == [2 + 3, 4 + 3]
+
+
 def test_the_jacobian_column_by_column_and_row_by_row():
     """J·v from forward mode and uᵀ·J from reverse mode are the same numbers: ⟨u, J v⟩ = ⟨Jᵀ u,
     v⟩.
