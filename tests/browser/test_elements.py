@@ -69,8 +69,8 @@ def module(visit, tmp_path):
     visit.assert_clean()
 
 
-EVERY = """(trace) => {
-    const { meetingOf, arraysOf, meetAt, folder } = window.parts, at = folder(trace), found = [];
+EACH_MEETING = """(trace, visit) => {
+    const { meetingOf, arraysOf, folder } = window.parts, at = folder(trace);
     const byId = new Map(trace.nodes.map((node) => [node.id, node])),
         edges = new Map(trace.edges.map((e) => [e.id, e]));
     trace.steps.forEach((step, i) => {
@@ -78,21 +78,26 @@ EVERY = """(trace) => {
         if (!meeting) return;
         const operands = meeting.node.terms.operands.map((_, slot) =>
             byId.get(trace.edges.find((e) => e.dst === meeting.node.id && e.slot === slot).src));
-        const arrays = arraysOf(meeting, at(i + 1), operands),
-            { shape, elements } = arrays.get(meeting.target)[meeting.column];
-        const totals = elements.map((_, flat) => {
+        visit(meeting, arraysOf(meeting, at(i + 1), operands), i);
+    });
+}"""
+EVERY = f"""(trace) => {{
+    const {{ meetAt }} = window.parts, found = [];
+    ({EACH_MEETING})(trace, (meeting, arrays, i) => {{
+        const {{ shape, elements }} = arrays.get(meeting.target)[meeting.column];
+        const totals = elements.map((_, flat) => {{
             let rest = flat;
-            const place = [...shape].reverse().map((n) => {
+            const place = [...shape].reverse().map((n) => {{
                 const index = rest % n;
                 rest = Math.floor(rest / n);
                 return index;
-            }).reverse();
+            }}).reverse();
             return meetAt(meeting, arrays, place).reduce((sum, one) => sum + one.total, 0);
-        });
+        }});
         found.push([i, meeting.node.op, meeting.column, totals, elements]);
-    });
+    }});
     return found;
-}"""
+}}"""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -112,28 +117,21 @@ def test_what_meets_in_each_element_is_what_the_engine_computed(module, name):
         )
 
 
-IN_PARTS = """(trace) => {
-    const { meetingOf, arraysOf, meetAt, elementAt, folder } = window.parts, at = folder(trace);
-    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
-        edges = new Map(trace.edges.map((e) => [e.id, e])), found = [];
-    const placesOf = ({ from, shape }) => from.reduce((all, first, axis) => all.flatMap((one) =>
-        Array.from({ length: shape[axis] }, (_, i) => [...one, first + i])), [[]]);
-    trace.steps.forEach((step, i) => {
-        const meeting = meetingOf(step, byId, edges);
-        if (!meeting) return;
-        const operands = meeting.node.terms.operands.map((_, slot) =>
-            byId.get(trace.edges.find((e) => e.dst === meeting.node.id && e.slot === slot).src));
-        const arrays = arraysOf(meeting, at(i + 1), operands),
-            array = arrays?.get(meeting.target)[meeting.column];
+IN_PARTS = f"""(trace) => {{
+    const {{ meetAt, elementAt }} = window.parts, found = [];
+    const placesOf = ({{ from, shape }}) => from.reduce((all, first, axis) => all.flatMap((one) =>
+        Array.from({{ length: shape[axis] }}, (_, i) => [...one, first + i])), [[]]);
+    ({EACH_MEETING})(trace, (meeting, arrays) => {{
+        const array = arrays?.get(meeting.target)[meeting.column];
         if (!array?.parts) return;
-        for (const place of placesOf(array.parts[0])) {
+        for (const place of placesOf(array.parts[0])) {{
             const sums = meetAt(meeting, arrays, place),
                 total = sums.reduce((sum, one) => sum + one.total, 0);
             found.push([meeting.node.op, meeting.column, total, elementAt(array, place)]);
-        }
-    });
+        }}
+    }});
     return found;
-}"""
+}}"""
 
 
 def dense(x, w, b):

@@ -23,22 +23,14 @@ def check_batched_reverse(check: GradientCheck, places: Sequence[int]) -> None:
     random = backend.random_generator(4)
     for place in places:
         out = outputs[place]
-
-        def pull(v: Tensor, batched: bool = False, out: Tensor = out) -> list[Tensor]:
-            grads = grad(
-                out, inputs, v, retain_graph=True, allow_unused=True, is_grads_batched=batched
-            )
-            lead = v.shape[:1] if batched else ()
-            return [
-                wrap(backend.zeros((*lead, *x.shape), x.dtype, x.array)) if g is None else g
-                for x, g in zip(inputs, grads, strict=True)
-            ]
-
+        pull = functools.partial(
+            grad, out, inputs, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
         _compare(
             check,
             [wrap(random_leaf(random, out, False).array) for _ in range(2)],
             pull,
-            functools.partial(pull, batched=True),
+            functools.partial(pull, is_grads_batched=True),
             "incoming gradients",
             [f"the gradient of output {place} with respect to input {i}" for i in numbers],
         )
@@ -70,8 +62,8 @@ def check_batched_forward(check: GradientCheck, places: Sequence[int]) -> None:
 def _compare(
     check: GradientCheck,
     seeds: list[Tensor],
-    one: Callable[[Tensor], list[Tensor]],
-    all_at_once: Callable[[Tensor], list[Tensor]],
+    one: Callable[[Tensor], Sequence[Tensor]],
+    all_at_once: Callable[[Tensor], Sequence[Tensor]],
     what: str,
     names: list[str],
 ) -> None:
