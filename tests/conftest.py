@@ -171,7 +171,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     asks = re.compile(r"^def \w+\([^)]*\blab\b", re.MULTILINE)  # for the fixture of that name
-    files = Path(__file__).parent.joinpath("browser").glob("test_*.py")
+    files = TESTS.joinpath("browser").glob("test_*.py")
     together = {path.name for path in files if asks.search(path.read_text(encoding="utf-8"))}
 
     class Scheduling(LoadFileScheduling):
@@ -344,8 +344,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+    place = {TESTS / name: k for k, name in enumerate(DEAREST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
     if (seed := config.getoption("shuffle")) is not None:
         _shuffle(items, random.Random(seed))
+
+
+TESTS = Path(__file__).parent
+DEAREST = (
+    "browser/test_keys_stay_inside.py",  # and with it all files with tests in JupyterLab
+    "program/test_numba_kernels.py",
+    "fast/test_suite_without_fast_paths.py",
+    "lessons/test_wrong_engines.py",
+    "program/test_compiled_random_programs.py",
+    "program/test_interrupted_calls.py",
+    "grading/test_adversarial.py",
+    "lessons/test_wrong_answers.py",
+    "core/test_random_programs.py",
+    "cli/test_commands.py",
+    "grading/test_every_lesson_graded.py",
+    "browser/test_views.py",
+    "benchmarks/test_benchmarks.py",
+    "cli/test_nothing_left_behind.py",
+    "lessons/test_lesson24.py",
+    "grading/test_work_that_was_not_done.py",
+    "grading/test_run.py",
+    "program/test_compiled_mutations.py",
+    "explorer/test_page_engine_against_python.py",
+)
+"""Files that take 50 seconds or more of the whole run (28 November 2026), with which it begins: a
+worker that began one of them late would be alone at the end.
+"""
 
 
 def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:

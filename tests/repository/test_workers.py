@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import GRAMMARS
+from tests.conftest import DEAREST, GRAMMARS, TESTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,6 +73,15 @@ def test_all_cores_are_used_and_what_files_share_is_made_once(tmp_path):
     assert len(servers) == 2 and len(set(servers)) == 1
     compiled = {path.name.partition(".")[0] for path in (tests / "__pycache__").glob("*.pyc")}
     assert compiled == {"conftest", *(f"test_{n}" for n in range(4))}, "kept for other processes"
+
+
+def test_the_whole_run_begins_with_the_files_that_take_longest(request):
+    """The files that it names are there, and stand first wherever this test runs with them."""
+    assert [name for name in DEAREST if not (TESTS / name).is_file()] == []
+    if request.config.getoption("shuffle") is None:
+        files = dict.fromkeys(item.path for item in request.session.items)
+        dear = [TESTS / name for name in DEAREST if TESTS / name in files]
+        assert list(files)[: len(dear)] == dear
 
 
 def test_processes_that_tests_start_compile_no_grammars():
