@@ -19,12 +19,13 @@ class Arguments:
 
     A leaf is a part of the program, as a parameter is, unless the calls bring another one each
     time. changing: the names of the arguments where they do; a leaf without gradient and hooks is
-    an input there. leaves: those that could be inputs and are not, by name.
+    an input there. leaves: those that could be inputs and are not, by name; with_gradient: those
+    that a .grad keeps from it.
     """
 
     __slots__ = (
         "_constants", "_numbers", "args", "changing", "containers", "key", "known", "kwargs",
-        "leaves", "problem", "roots", "tensors",
+        "leaves", "problem", "roots", "tensors", "with_gradient",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +41,7 @@ class Arguments:
         self.args, self.kwargs, self.changing, self.known = args, kwargs, changing, known
         self._constants = constants
         self.leaves: dict[str, Tensor] = {}
+        self.with_gradient: dict[str, Tensor] = {}
         self.tensors: list[Tensor] = []
         self.roots: list[
             tuple[str, Any]
@@ -98,9 +100,10 @@ class Arguments:
         node = value.node
         if not isinstance(node, Leaf) or value.view_of is not None or has_hooks(node):
             return False
-        if value.tangents is not None or (
-            value.stored_grad is not None and id(value) not in self.known
-        ):
+        if value.tangents is not None:
+            return False
+        if value.stored_grad is not None and id(value) not in self.known:
+            self.with_gradient[name] = value
             return False
         if name not in self.changing:
             self.leaves[name] = value

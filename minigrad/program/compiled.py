@@ -265,6 +265,11 @@ class Compiled:
                 return self._eager(self.given_up, arguments.args, arguments.kwargs)
             self._variants[key].remove(oldest)
         variants.append(Variant(self.function, arguments, self.capture, self.fuse))
+        others = [
+            n for n, leaf in arguments.with_gradient.items() if self._seen(n, leaf) is not leaf
+        ]
+        if others:
+            difference = f"{others[0]} is another leaf, with a .grad: set it to None first"
         reason = "this is the first call of its kind" + (f" ({difference})" if difference else "")
         result = self._eager(reason, arguments.args, arguments.kwargs, warn=False)
         variants[-1].look()
@@ -273,8 +278,7 @@ class Compiled:
     def _leaves_change(self, leaves: dict[str, Tensor]) -> bool:
         """Whether calls are found to bring other leaves at some argument, which become inputs: not
         those that the function finds by itself."""
-        seen = {n: self._leaves.setdefault(n, weakref.ref(t))() for n, t in leaves.items()}
-        changed = {name for name, leaf in leaves.items() if seen[name] is not leaf}
+        changed = {name for name, leaf in leaves.items() if self._seen(name, leaf) is not leaf}
         if changed:
             found = Environment([("it", self.function)])
             changed = {name for name in changed if not found.holds(leaves[name])}
@@ -282,6 +286,10 @@ class Compiled:
             for variants in self._variants.values():
                 variants[:] = [v for v in variants if changed.isdisjoint(dict(v.roots))]
         return bool(changed)
+
+    def _seen(self, name: str, leaf: Tensor) -> Tensor | None:
+        """The leaf that the first call with one at this argument brought, while it lives."""
+        return self._leaves.setdefault(name, weakref.ref(leaf))()
 
     def _record(self, variant: Variant, arguments: Arguments) -> Any:
         """Run the function as itself, and then once more on copies of what it found, where it is

@@ -553,6 +553,29 @@ def test_arguments_of_one_kind_that_are_not_alike() -> None:
             assert h(x).item() == grad
 
 
+def test_another_leaf_in_each_call_is_an_input_unless_it_has_a_gradient() -> None:
+    @mg.compile
+    def step(x: mg.Tensor) -> mg.Tensor:
+        y = (x * x).sum()
+        y.backward()
+        return y
+
+    def call(grad: mg.Tensor | None) -> mg.Tensor:
+        x = mg.tensor([1.0, 2.0], requires_grad=True)
+        x.grad = grad
+        step(x)
+        assert x.grad is not None
+        return x.grad
+
+    for _ in range(4):
+        assert call(mg.ones(2)).tolist() == [3.0, 5.0]
+    assert step.statistics["eager"] == 4
+    assert step.reason is not None and "argument 0 is another leaf, with a .grad" in step.reason
+    for _ in range(4):
+        assert call(None).tolist() == [2.0, 4.0]
+    assert step.reason is None and step.statistics["replayed"] > 0
+
+
 def test_an_argument_that_is_found_outside_too() -> None:
     """It is recorded as neither: later arguments are others."""
     w = mg.tensor([3.0])
