@@ -261,6 +261,7 @@ CASES = {
     "masked_fill": (lambda m, x, k: x.masked_fill(k, -INF), M, MASK),
     "masked_fill tensor": (lambda m, x, k, v: m.masked_fill(x, k, v), M, MASK, S),
     "masked_fill nan": (lambda m, x: m.log(x).masked_fill(x <= 0, 0.0), np.array([1.0, 2.0])),
+    "softmax of masked rows": (lambda m, x, k: x.masked_fill(k, -INF).softmax(1), M, MASK),
     "masked_fill int": (lambda m, x, k: x.masked_fill(k[:2], 7), PICK, MASK),
     "masked_scatter": (lambda m, x, k, s: x.masked_scatter(k, s), M, MASK,
         R.standard_normal((2, 5))),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import func
-from minigrad.errors import DTypeError, LinAlgError, ShapeError
+from minigrad.errors import LinAlgError
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import agree
 
 R = np.random.default_rng(11)
@@ -77,6 +77,7 @@ conventions for what is above the diagonal.
 """
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:torch.*is deprecated")
 @pytest.mark.parametrize("name", CASES)
@@ -170,46 +171,3 @@ def test_singular_matrices_are_reported_by_info() -> None:
         mg.linalg.cholesky_ex(-x).info.tolist() == [1, 1]
         and mg.isnan(mg.linalg.cholesky_ex(-x).L).all()
     )
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: mg.linalg.lu(x)[2],
-        lambda x: mg.linalg.eigvals(x).abs(),
-        lambda x: mg.linalg.inv_ex(x)[0],
-    ],
-)
-def test_a_batch_gives_the_results_of_its_members(function) -> None:
-    np.testing.assert_allclose(
-        func.vmap(function)(mg.tensor(A)).numpy(),
-        [function(mg.tensor(a)).numpy() for a in A],
-        atol=1e-12,
-    )
-    slope = func.grad(lambda x: (function(x) ** 2).sum())
-    np.testing.assert_allclose(
-        func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A], atol=1e-10
-    )
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: mg.linalg.eig(mg.tensor(WIDE)), ShapeError,
-            "linalg.eig: the matrices must be square, got 3 by 5"),
-        (lambda: mg.linalg.eig(mg.ones(2, 2, dtype="int64")), DTypeError,
-            "linalg.eig: needs float32"),
-        (lambda: mg.linalg.eig(mg.full((2, 2), float("nan"))), LinAlgError,
-            "linalg.eig .*look for NaN or infinity"),
-        (lambda: mg.linalg.lu(mg.ones(3)), ShapeError, "linalg.lu_factor: needs a matrix"),
-        (lambda: mg.lu_unpack(mg.ones(3, 3), mg.ones(2, dtype="int32")), ShapeError,
-            "needs 3 integers as pivots, got int32 of shape"),
-        (lambda: mg.linalg.lu_solve(*mg.linalg.lu_factor(mg.tensor(TALL)), mg.tensor(TALL)),
-            ShapeError, "lu_solve: the matrices must be square"),
-        (lambda: mg.ormqr(mg.ones(3, 2), mg.ones(2), mg.ones(2, 2)), ShapeError,
-            "length 3 do not fit a matrix of shape"),
-    ],
-)  # fmt: skip
-def test_bad_arguments_name_the_problem(call, error, words) -> None:
-    with pytest.raises(error, match=words):
-        call()

@@ -61,13 +61,11 @@ def test_against_central_differences(name: str, array) -> None:
 
 
 @in_one_test
-@pytest.mark.parametrize(
-    "array",
-    [pytest.param(A[:1], id="real"), pytest.param(C[:1], id="complex", marks=pytest.mark.whole)],
-)
+@pytest.mark.parametrize("array", [A[:1], C[:1]], ids=["real", "complex"])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_derivatives_against_central_differences(name: str, array) -> None:
-    assert gradgradcheck(one_or_more(name), [mg.tensor(array, requires_grad=True)])
+    x = mg.tensor(array, requires_grad=True)
+    assert gradgradcheck(one_or_more(name), [x], fast_mode=True)
 
 
 @pytest.mark.parametrize(
@@ -133,56 +131,6 @@ def test_logsumexp_and_logcumsumexp_do_not_overflow() -> None:
     y = mg.logcumsumexp(nothing, 0)
     assert y.tolist() == [-np.inf, -np.inf, 0.0]
     assert mg.autograd.grad(y[2], nothing)[0].tolist() == [0.0, 0.0, 1.0]
-
-
-def test_vmap_of_a_recurrence_with_one_operand_shared() -> None:
-    """The cotangent (ones) is the same for all examples, the factors are not; and the other way
-    round.
-    """
-    slope = func.grad(lambda x: mg.cumprod(x, 1).sum())
-    np.testing.assert_allclose(
-        func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A]
-    )
-    pull = lambda u: func.vjp(lambda x: mg.cumprod(x, 1), mg.tensor(A[0]))[1](u)[0]
-    np.testing.assert_allclose(
-        func.vmap(pull)(mg.tensor(A)).numpy(), [pull(mg.tensor(a)).numpy() for a in A]
-    )
-
-
-BATCHED = {
-    "sort": lambda x: mg.sort(x, 0).values,
-    "max": lambda x: mg.max(x, 1).values,
-    "topk": lambda x: mg.topk(x, 2).values,
-    "cumsum": lambda x: mg.cumsum(x, 0),
-    "cumprod": lambda x: mg.cumprod(x, 1),
-    "prod": lambda x: mg.prod(x, 0),
-    "logsumexp": lambda x: mg.logsumexp(x, 0),
-    "einsum": lambda x: mg.einsum("ij,kj->ik", x, x),
-    "inv": mg.linalg.inv,
-    "det": mg.linalg.det,
-    "solve": lambda x: mg.linalg.solve(x, x[0]),
-    "cholesky": lambda x: mg.linalg.cholesky(x @ x.mT + mg.eye(3, dtype="float64")),
-    "eigvalsh": lambda x: mg.linalg.eigvalsh(x @ x.mT),
-    "tril": lambda x: mg.tril(x),
-    "diagonal": lambda x: mg.diagonal(x),
-    "var": lambda x: mg.var(x, 0),
-    "norm": lambda x: mg.norm(x, 3, 0),
-    "gather": lambda x: mg.gather(x, 1, mg.argsort(x.detach(), 1)),
-    "roll": lambda x: mg.roll(x, 1, 0),
-    "index_add": lambda x: mg.index_add(x, 0, [1, 1], x[:2]),
-    "masked_fill": lambda x: x.masked_fill(x > 0, 0.0),
-}
-
-
-@pytest.mark.parametrize("name", BATCHED)
-def test_a_batch_gives_what_its_examples_give(name: str) -> None:
-    """A batch of examples at once, value and gradient, as one after another."""
-    function, xs = BATCHED[name], mg.tensor(A)
-    want = [function(mg.tensor(a)).numpy() for a in A]
-    np.testing.assert_allclose(func.vmap(function)(xs).numpy(), want, rtol=1e-12, atol=1e-12)
-    slope = func.grad(lambda x: (function(x) * function(x)).sum())
-    want = [slope(mg.tensor(a)).numpy() for a in A]
-    np.testing.assert_allclose(func.vmap(slope)(xs).numpy(), want, rtol=1e-11, atol=1e-11)
 
 
 def test_an_empty_part_of_cat_has_an_empty_gradient() -> None:

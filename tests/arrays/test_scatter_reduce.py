@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, ShapeError
 
 INDEX = mg.tensor([0, 0, 1, 0])
 KINDS = ["sum", "prod", "mean", "amax", "amin"]
@@ -54,45 +53,6 @@ def test_the_in_place_form_writes_into_its_operand():
     x = mg.tensor([1.0, 2.0])
     x.scatter_reduce_(0, mg.tensor([1, 1]), mg.tensor([5.0, 7.0]), "amax")
     assert x.tolist() == [1, 7]
-
-
-def test_vmap_agrees_with_a_loop():
-    s = mg.tensor(np.arange(8.0).reshape(2, 4))
-    for kind in KINDS:
-        f = lambda v, kind=kind: mg.scatter_reduce(mg.ones(3, dtype=mg.float64), 0, INDEX, v, kind)
-        assert np.allclose(mg.vmap(f)(s).numpy(), np.stack([f(row).numpy() for row in s]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ((INDEX, mg.ones(4), "median"), ValueError, "reduce must be .* got 'median'"),
-        (
-            (INDEX, mg.ones(4, dtype=mg.float64), "sum"),
-            DTypeError,
-            "src must have the dtype of x, float32, got float64",
-        ),
-        (
-            (mg.tensor([3]), mg.ones(1), "sum"),
-            IndexError,
-            "index 3 is out of range for a dimension of size 3",
-        ),
-        ((INDEX, mg.ones(2), "sum"), ShapeError, "larger than src"),
-        ((INDEX.reshape(2, 2), mg.ones(2, 2), "sum"), ShapeError, "same number of dimensions"),
-        ((mg.ones(2), mg.ones(2), "sum"), DTypeError, "the index must hold integers"),
-    ],
-)
-def test_bad_arguments_name_the_problem(arguments, error, words):
-    with pytest.raises(error, match=words):
-        mg.scatter_reduce(mg.ones(3), 0, *arguments)
-
-
-def test_mistakes_of_its_neighbours():
-    for wrong in (-1, 1.5, True):
-        with pytest.raises(ValueError, match="n must be a whole number from 0 on"):
-            mg.polygamma(wrong, mg.ones(1))
-    with pytest.raises(IndexError, match="cummax: dimension 2"):
-        mg.cummax(mg.ones(2), 2)
 
 
 @pytest.mark.parametrize("kind", ["amax", "amin"])

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 DIAGONAL = np.diag([4.0, 2.0, 1.0, 0.5])
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("hermitian", [False, True])
 @pytest.mark.parametrize(
@@ -82,5 +84,3 @@ def test_some_columns_or_all(torch, some: bool, shape: tuple[int, ...]) -> None:
             expected.R.shape
         )
         np.testing.assert_allclose((Q @ R).numpy(), x, atol=1e-12)
-    with pytest.raises(TypeError, match="give mode or some, not both"):
-        mg.qr(mg.tensor(x), "complete", some=some)

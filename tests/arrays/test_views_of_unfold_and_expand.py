@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import InPlaceError
+from tests.helpers.tables import in_one_test
 
 
 def x_and_h(n=7):
@@ -110,6 +111,7 @@ def test_in_place_changes_where_expand_does_not_grow():
         h.expand(2, 3).mul_(2)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "function",
     [

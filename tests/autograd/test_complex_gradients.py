@@ -6,12 +6,16 @@ that z -= rate · gradient descends. (The conjugate Wirtinger derivative ∂L/�
 checks of every function are in test_every_function.py.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.autograd import grad, gradcheck, gradgradcheck
+from minigrad.autograd import grad
 from minigrad.errors import AutogradError, DTypeError, InPlaceError, NonScalarError, ShapeError
+from tests.helpers.tables import in_one_test
+from tests.helpers.torch_comparison import agree
 
 POINTS = [
     0j,
@@ -28,6 +32,9 @@ POINTS = [
     -3 + 4j,
 ]
 """Zeros, branch points, both sides of the cuts along the real axis, and ordinary points."""
+
+
+compare = partial(agree, order=1, tolerance=1e-9, forward=False, constants=True)
 
 
 def leaf(*values: complex, dtype=mg.complex128) -> mg.Tensor:
@@ -101,16 +108,6 @@ def test_a_complex_loss_needs_a_cotangent() -> None:
         z.abs().backward(mg.tensor([1j], dtype=mg.complex128))
 
 
-def test_holomorphic_functions_obey_cauchy_and_riemann() -> None:
-    """For holomorphic f the cotangents 1 and i give conj(f') and i·conj(f')."""
-    z = leaf(0.3 + 0.7j)
-    for f in (mg.exp, mg.sin, mg.log, mg.sqrt, mg.tanh, lambda z: z**3, lambda z: 1 / z):
-        y = f(z)
-        (a,) = grad(y, z, leaf(1), retain_graph=True)
-        (b,) = grad(y, z, leaf(1j))
-        np.testing.assert_allclose(b.numpy(), 1j * a.numpy(), rtol=1e-14)
-
-
 def test_integer_and_bool_operands() -> None:
     z = leaf(1 + 2j)
     y = z * mg.tensor([3]) + mg.tensor([True])
@@ -119,13 +116,6 @@ def test_integer_and_bool_operands() -> None:
 
 
 # --------------------------------------------------------------------- second and mixed derivatives
-
-
-def test_gradients_of_gradients() -> None:
-    z, w = leaf(0.3 + 0.7j, -1.2 + 0.4j), leaf(1 - 1j, 0.5 + 2j)
-    f = lambda z, w: ((z * w.conj()).exp() @ w, z.abs() * w.angle())
-    assert gradcheck(f, (z, w), check_forward_ad=True)
-    assert gradgradcheck(f, (z, w), check_fwd_over_rev=True, check_rev_over_fwd=True)
 
 
 def test_the_third_derivative_of_a_holomorphic_function_is_right() -> None:
@@ -152,32 +142,7 @@ NAMES = """exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh t
 atanh sqrt rsqrt square reciprocal neg abs sgn sigmoid conj real imag angle"""
 
 
-def derivatives(lib, f, *arrays):
-    """The value and the gradients for a fixed cotangent, as NumPy arrays."""
-    inputs = [lib.tensor(a, requires_grad=True) for a in arrays]
-    y = f(lib, *inputs)
-    seed = np.full(tuple(y.shape), 1 + 0.5j if y.is_complex() else 1.0)
-    results = [y, *lib.autograd.grad(y, inputs, lib.tensor(seed))]
-    return [
-        (
-            t.detach().resolve_conj().resolve_neg() if hasattr(t, "resolve_neg") else t.detach()
-        ).numpy()
-        for t in results
-    ]
-
-
-def compare(torch, f, *arrays, besides=None) -> None:
-    """Equal values, shapes and dtypes, NaN for NaN, but for the elements marked in `besides`."""
-    ours, theirs = derivatives(mg, f, *arrays), derivatives(torch, f, *arrays)
-    for what, got, want in zip(
-        ("value", "first gradient", "second gradient"), ours, theirs, strict=False
-    ):
-        assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        if besides is not None:
-            got, want = np.where(besides, 0, got), np.where(besides, 0, want)
-        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=what)
-
-
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", NAMES.split())
 def test_singular_points_of_functions_like_pytorch(torch, name) -> None:
@@ -216,7 +181,7 @@ def test_powers_like_pytorch(torch) -> None:
     a, b = np.array([(a, b) for a in POINTS for b in POINTS]).T
     power = lambda lib, z, w: lib.pow(z, w)
     finer = (a == 0) & np.isin(b, [0, 1, 0.5 + 0.5j])
-    compare(torch, power, a, b, besides=finer)
+    compare(torch, power, a[~finer], b[~finer])
     z, w = mg.tensor(a[finer], requires_grad=True), mg.tensor(b[finer], requires_grad=True)
     y = z**w
     gz, gw = grad(y.real.sum(), [z, w])
@@ -249,6 +214,7 @@ ORDERED_UNARY = "relu sign floor ceil trunc round amax amin argmax argmin erf so
 ORDERED_BINARY = "maximum minimum lt le gt ge fmod remainder floor_divide atan2 logaddexp"
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "f",
     [
@@ -293,24 +259,6 @@ def test_shapes_and_dtypes_of_views(dtype, shape) -> None:
     np.testing.assert_array_equal(g.numpy(), np.full(shape, 1 + 1j))
 
 
-def test_views_of_strided_memory() -> None:
-    z = mg.tensor(
-        (np.arange(12.0).reshape(3, 4) * (1 + 2j))[::-1, ::2].T.copy(order="F"), requires_grad=True
-    )
-    assert gradcheck(lambda z: mg.view_as_real(z.t()) ** 2, z, check_forward_ad=True)
-    assert gradgradcheck(
-        lambda z: mg.view_as_real(z.t()) ** 2,
-        z,
-        gen_non_contig_grad_outputs=True,
-        check_fwd_over_rev=True,
-    )
-    x = mg.tensor(np.arange(12.0).reshape(3, 2, 2), requires_grad=True)
-    assert gradcheck(lambda x: mg.view_as_complex(x[::2]) ** 2, x, check_forward_ad=True)
-    assert gradgradcheck(
-        lambda x: mg.view_as_complex(x[::2]) ** 2, x, gen_non_contig_grad_outputs=True
-    )
-
-
 def test_complex_views_of_unfit_tensors_are_refused() -> None:
     with pytest.raises(DTypeError, match="view_as_real: needs a complex tensor"):
         mg.view_as_real(mg.ones(2))
@@ -322,13 +270,6 @@ def test_complex_views_of_unfit_tensors_are_refused() -> None:
         mg.view_as_complex(mg.tensor(1.0))
     with pytest.raises(ShapeError, match=r"do not lie side by side.*contiguous"):
         mg.view_as_complex(mg.ones(2, 3).t())
-
-
-def test_views_inside_vmap() -> None:
-    z = mg.tensor(np.arange(6.0).reshape(3, 2) * (1 + 2j))
-    pairs = mg.func.vmap(mg.view_as_real)(z)
-    np.testing.assert_array_equal(pairs.numpy(), np.stack([z.numpy().real, z.numpy().imag], -1))
-    np.testing.assert_array_equal(mg.func.vmap(mg.view_as_complex)(pairs).numpy(), z.numpy())
 
 
 @pytest.mark.oracle
@@ -352,12 +293,17 @@ def test_in_place_changes_through_views_like_pytorch(torch, change) -> None:
         return (b * b.conj()).real + view + w.real
 
     values = np.array([1 + 2j, -0.5 + 1j, 0.3 - 2j])
+
+    def gradients(lib):
+        leaves = [lib.tensor(a, requires_grad=True) for a in (values, values[::-1].copy())]
+        return lib.autograd.grad(program(lib, *leaves).sum(), leaves)
+
     try:
-        derivatives(torch, program, values, values[::-1].copy())
+        gradients(torch)
     except RuntimeError as error:
         assert "modified by an inplace operation" in str(error)
         with pytest.raises(InPlaceError, match="the backward rule of mul needs"):
-            derivatives(mg, program, values, values[::-1].copy())
+            gradients(mg)
         return
     compare(torch, program, values, values[::-1].copy())
 
@@ -371,32 +317,6 @@ def test_view_of_a_leaf_cannot_be_overwritten() -> None:
 
 
 # -------------------------------------------------------------------------- products and reductions
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda lib, a, b: a @ b,
-        lambda lib, a, b: a[0] @ b,
-        lambda lib, a, b: a @ b[:, 0],
-        lambda lib, a, b: a[0] @ b[:, 0],
-        lambda lib, a, b: (a @ b).mean(),
-        lambda lib, a, b: (a.sum(0) * b.mean(1)).abs(),
-        lambda lib, a, b: lib.cat([a.real, b.t()]).sum(1),
-        lambda lib, a, b: lib.stack([a[0], b[:, 0]]).conj(),
-        lambda lib, a, b: a[[0, 0, 1]] * b.t()[0],
-        lambda lib, a, b: lib.complex(a.real, a.imag) / b.t(),
-    ],
-)
-def test_products_and_reductions_like_pytorch(torch, f) -> None:
-    rng = np.random.default_rng(0)
-    compare(
-        torch,
-        f,
-        rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3)),
-        rng.standard_normal((3, 2)) + 1j * rng.standard_normal((3, 2)),
-    )
 
 
 @pytest.mark.oracle

@@ -39,117 +39,6 @@ def same(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a.detach().numpy(), right, rtol=tolerance, atol=tolerance)
 
 
-# --------------------------------------------------------- the document's calls, numbers of our own
-
-
-def row_sums(x):
-    return x.exp().sum(dim=1)
-
-
-def mixed(x, y):
-    return 2 * x.exp() + 3 * y
-
-
-def cubes(x):
-    return x.pow(3).sum()
-
-
-def squares(x, y):
-    return (2 * x.pow(2) + 3 * y.pow(2)).sum()
-
-
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_jacobian_of_row_sums(create_graph):
-    """J[i][k][l] = exp(x[i][l]) where k = i, else 0."""
-    x = mg.rand(2, 2)
-    j = F.jacobian(row_sums, x, create_graph=create_graph)
-    expected = np.zeros((2, 2, 2), "float32")
-    for i in range(2):
-        expected[i, i] = np.exp(x.numpy()[i])
-    np.testing.assert_allclose(j.detach().numpy(), expected, rtol=1e-6)
-    assert j.requires_grad is create_graph
-    assert (j.grad_fn is not None) is create_graph
-
-
-def test_jacobian_by_two_inputs():
-    x, y = mg.rand(2), mg.rand(2)
-    j = F.jacobian(mixed, (x, y))
-    assert isinstance(j, tuple)
-    np.testing.assert_allclose(j[0].numpy(), np.diag(2 * np.exp(x.numpy())), rtol=1e-6)
-    np.testing.assert_allclose(j[1].numpy(), 3 * np.eye(2))
-
-
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_hessian_of_cubes(create_graph):
-    """H[i][j][k][l] = 6 x[i][j] where (k, l) = (i, j)."""
-    x = mg.rand(2, 2)
-    h = F.hessian(cubes, x, create_graph=create_graph)
-    np.testing.assert_allclose(
-        h.detach().numpy(), np.diag(6 * x.numpy().reshape(-1)).reshape(2, 2, 2, 2), rtol=1e-5
-    )
-    assert h.requires_grad is create_graph
-
-
-def test_hessian_by_two_inputs():
-    h = F.hessian(squares, (mg.rand(2), mg.rand(2)))
-    eye, zero = np.eye(2), np.zeros((2, 2))
-    for got, expected in zip(
-        [b for row in h for b in row], [4 * eye, zero, zero, 6 * eye], strict=True
-    ):
-        np.testing.assert_allclose(got.numpy(), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_vjp_of_row_sums(create_graph):
-    x, v = mg.rand(4, 4), mg.ones(4)
-    out, product = F.vjp(row_sums, x, v, create_graph=create_graph)
-    np.testing.assert_allclose(out.detach().numpy(), np.exp(x.numpy()).sum(1), rtol=1e-6)
-    np.testing.assert_allclose(product.detach().numpy(), np.exp(x.numpy()), rtol=1e-6)
-    assert out.requires_grad is product.requires_grad is create_graph
-
-
-def test_vjp_by_two_inputs():
-    x, y = mg.rand(2), mg.rand(2)
-    out, (px, py) = F.vjp(lambda x, y: 2 * x + 3 * y, (x, y), mg.ones(2))
-    np.testing.assert_allclose(out.numpy(), 2 * x.numpy() + 3 * y.numpy(), rtol=1e-6)
-    assert px.tolist() == [2, 2]
-    assert py.tolist() == [3, 3]
-
-
-@pytest.mark.parametrize("strategy", ["forward-mode", "double-backward"])
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_jvp_of_row_sums(create_graph, strategy):
-    """With v of ones, J v is the function itself."""
-    x, v = mg.rand(4, 4), mg.ones(4, 4)
-    out, product = F.jvp(row_sums, x, v, create_graph=create_graph, strategy=strategy)
-    np.testing.assert_allclose(product.detach().numpy(), out.detach().numpy(), rtol=1e-6)
-    assert out.requires_grad is product.requires_grad is create_graph
-    out, product = F.jvp(
-        lambda x, y: 2 * x + 3 * y,
-        (mg.rand(2), mg.rand(2)),
-        (mg.ones(2), mg.ones(2)),
-        strategy=strategy,
-    )
-    assert product.tolist() == [5, 5]
-
-
-@pytest.mark.parametrize("product", [F.vhp, F.hvp])
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_products_with_the_hessian(product, create_graph):
-    x = mg.rand(2, 2)
-    out, p = product(cubes, x, mg.ones(2, 2), create_graph=create_graph)
-    np.testing.assert_allclose(out.detach().numpy(), (x.numpy() ** 3).sum(), rtol=1e-6)
-    np.testing.assert_allclose(p.detach().numpy(), 6 * x.numpy(), rtol=1e-5)
-    assert out.requires_grad is p.requires_grad is create_graph
-    x, y = mg.rand(2), mg.rand(2)
-    out, (px, py) = product(squares, (x, y), (mg.zeros(2), mg.ones(2)))
-    assert px.tolist() == [0, 0]
-    assert py.tolist() == [6, 6]
-    np.testing.assert_allclose(
-        out.numpy(), (2 * x.numpy() ** 2 + 3 * y.numpy() ** 2).sum(), rtol=1e-6
-    )
-
-
 # ---------------------------------------------------------------------- nothing but the mathematics
 
 W = normal(4, 6)
@@ -210,6 +99,7 @@ def test_all_strategies_of_a_hessian_agree(outer, vectorize):
     same(F.vhp(f, x, v)[1], expected, 1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("strategy", ["forward-mode", "double-backward"])
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "empty"])
 def test_jvp_is_jacobian_times_vector(name, strategy):
@@ -231,6 +121,28 @@ def test_jvp_is_jacobian_times_vector(name, strategy):
             for b, z, w in zip(row, xs, v, strict=True)
         ).reshape(o.shape)
         same(got, expected, 1e-12)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_products_bring_the_value_and_two_inputs_a_block_each(create_graph):
+    x, y = normal(2), normal(2)
+    for call in (F.vjp, F.jvp):
+        out, _ = call(mg.exp, x, x, create_graph)
+        same(out.detach(), x.exp())
+        assert out.requires_grad is create_graph
+    squares = lambda x, y: (2 * x**2 + 3 * y**2).sum()
+    for product in (F.vhp, F.hvp):
+        out, (px, py) = product(squares, (x, y), (x * 0, x * 0 + 1), create_graph)
+        same(out.detach(), squares(x, y))
+        assert out.requires_grad is py.requires_grad is create_graph
+        assert (px.tolist(), py.tolist()) == ([0, 0], [6, 6])
+    ((xx, xy), (yx, yy)) = F.hessian(squares, (x, y), create_graph)
+    assert [b.tolist() for b in (xx, xy, yx, yy)] == [
+        [[4, 0], [0, 4]], [[0, 0], [0, 0]], [[0, 0], [0, 0]], [[6, 0], [0, 6]],
+    ]  # fmt: skip
+    jx, jy = F.jacobian(lambda x, y: 2 * x.exp() + 3 * y, (x, y), create_graph)
+    same(jx.detach(), mg.tensor(np.diag(2 * np.exp(x.numpy()))))
+    assert jy.tolist() == [[3, 0], [0, 3]] and jx.requires_grad is create_graph
 
 
 def test_the_derivatives_are_differentiable():
@@ -576,6 +488,7 @@ LAYOUTS = {
 }
 
 
+@in_one_test
 @pytest.mark.oracle
 @torch_warnings
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

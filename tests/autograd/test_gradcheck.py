@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import Function, gradcheck, gradgradcheck
 from minigrad.autograd.gradcheck import GradcheckError
+from tests.helpers.tables import in_one_test
 
 
 def real(*shape: int, seed: int = 0) -> mg.Tensor:
@@ -220,6 +221,7 @@ PLANTED = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", PLANTED)
 def test_each_planted_mistake_is_found(name) -> None:
     f, inputs, message = PLANTED[name]

@@ -28,6 +28,7 @@ from minigrad.data import (
     two_moons,
 )
 from minigrad.errors import ShapeError
+from tests.helpers.tables import in_one_test
 
 
 def test_the_package_is_loaded_on_first_use():
@@ -227,6 +228,7 @@ def idx(code, shape, payload):
     return bytes([0, 0, code, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + payload
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("code", "letter", "dtype", "values"),
     [(0x08, "B", "uint8", [0, 255]), (0x09, "b", "int8", [-128, 127]),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, NonScalarError, ShapeError
+from minigrad.errors import NonScalarError
 from minigrad.func import (
     grad,
     grad_and_value,
@@ -22,6 +22,7 @@ from minigrad.func import (
     vjp,
     vmap,
 )
+from tests.helpers.refusals import refusals
 
 RNG = np.random.default_rng(11)
 
@@ -125,8 +126,6 @@ def test_has_aux_passes_results_through():
         assert not made["twice"].requires_grad
         assert not made["twice"].tangents
         made["twice"].numpy()
-    with pytest.raises(TypeError, match="pair"):
-        grad(lambda x: x.sum(), has_aux=True)(x)
 
 
 def test_values_come_along():
@@ -294,56 +293,41 @@ def test_linearize_runs_the_function_once():
         close(push(v), jvp(lambda x: x.sin() * x, (x,), (v,))[1])
     assert runs == [1]
     close(value, f(x))
-    with pytest.raises(ShapeError, match="tangent 0"):
-        push(normal(3))
 
 
-def test_misuse_of_transforms_is_named():
-    x = normal(3)
-    with pytest.raises(NonScalarError, match=r"one number, got shape \(3,\)"):
-        grad(lambda x: x)(x)
-    with pytest.raises(NonScalarError, match="NoneType"):
-        grad(lambda x: None)(x)
-    with pytest.raises(NonScalarError, match=r"not math\.sin"):
-        grad(lambda x: 3.0)(x)
-    with pytest.raises(TypeError, match=r"argnums must be an int.*grad\(f\)\(x\)"):
-        grad(lambda x: x, 3.0)
-    with pytest.raises(TypeError, match="must be a function, got float"):
-        grad(3.0)
-    with pytest.raises(ValueError, match="asks for argument 1"):
-        grad(lambda x: x.sum(), argnums=1)(x)
-    with pytest.raises(ValueError, match="twice"):
-        grad(lambda x: x.sum(), argnums=(0, -1))(x)
-    for make in (grad, jacrev, jacfwd):
-        with pytest.raises(DTypeError, match="int64"):
-            make(lambda x: x.sum() * 1.0)(mg.tensor([1, 2]))
-    with pytest.raises(TypeError, match="must be tuples"):
-        jvp(lambda x: x, x, x)
-    with pytest.raises(ShapeError, match="tangent 0 has shape"):
-        jvp(lambda x: x, (x,), (normal(2),))
-    with pytest.raises(ValueError, match="not nested alike"):
-        jvp(lambda x: x, (x,), (x, x))
-    with pytest.raises(DTypeError, match="complex"):
-        jvp(lambda x: x, (x,), (normal(3, dtype="complex128"),))
-    with pytest.raises(TypeError, match="result 0 is str"):
-        jvp(lambda x: "no", (x,), (x,))
-    _, pull = vjp(lambda x: x * 2, x)
-    with pytest.raises(ShapeError, match="cotangent 0 has shape"):
-        pull(normal(2))
-    with pytest.raises(ValueError, match="not nested alike"):
-        pull(x, x)
-    with pytest.raises(TypeError, match="must return tensors"):
-        jacrev(lambda x: 3)(x)
-    for transform in (jacrev, jacfwd, hessian):
-        name = "jacrev" if transform is hessian else transform.__name__
-        with pytest.raises(TypeError, match=r"argnums must be an int or a tuple of ints, got 0\.0"):
-            transform(mg.sin, 0.0)(x)
-        with pytest.raises(ValueError, match="argnums is empty"):
-            transform(mg.sin, ())(x)
-        with pytest.raises(ValueError, match=f"{name}: the function returned no tensors"):
-            transform(lambda x: ())(x)
-    with pytest.raises(ValueError, match="grad: argnums is empty"):
-        grad(mg.sin, ())
+MISUSE = r"""
+grad(lambda x: x)(x)  # NonScalarError: one number, got shape \(3,\)
+grad(lambda x: None)(x)  # NonScalarError: NoneType
+grad(lambda x: 3.0)(x)  # NonScalarError: not math\.sin
+grad(lambda x: x, 3.0)  # TypeError: argnums must be an int.*grad\(f\)\(x\)
+grad(3.0)  # TypeError: must be a function, got float
+grad(lambda x: x.sum(), argnums=1)(x)  # ValueError: asks for argument 1
+grad(lambda x: x.sum(), argnums=(0, -1))(x)  # ValueError: twice
+grad(mg.sin, ())  # ValueError: grad: argnums is empty
+grad(lambda x: x.sum(), has_aux=True)(x)  # TypeError: pair
+grad(lambda x: x.sum() * 1.0)(mg.tensor([1, 2]))  # DTypeError: int64
+jacrev(lambda x: x.sum() * 1.0)(mg.tensor([1, 2]))  # DTypeError: int64
+jacfwd(lambda x: x.sum() * 1.0)(mg.tensor([1, 2]))  # DTypeError: int64
+jvp(lambda x: x, x, x)  # TypeError: must be tuples
+jvp(lambda x: x, (x,), (x[:2],))  # ShapeError: tangent 0 has shape
+jvp(lambda x: x, (x,), (x, x))  # ValueError: not nested alike
+jvp(lambda x: x, (x,), (x + 1j,))  # DTypeError: complex
+jvp(lambda x: "no", (x,), (x,))  # TypeError: result 0 is str
+vjp(lambda x: x * 2, x)[1](x[:2])  # ShapeError: cotangent 0 has shape
+vjp(lambda x: x * 2, x)[1](x, x)  # ValueError: not nested alike
+linearize(mg.sin, x)[1](x[:2])  # ShapeError: tangent 0
+jacrev(lambda x: 3)(x)  # TypeError: must return tensors
+jacrev(mg.sin, 0.0)(x)  # TypeError: argnums must be an int or a tuple of ints, got 0\.0
+jacfwd(mg.sin, 0.0)(x)  # TypeError: argnums must be an int or a tuple of ints, got 0\.0
+hessian(mg.sin, 0.0)(x)  # TypeError: argnums must be an int or a tuple of ints, got 0\.0
+jacrev(mg.sin, ())(x)  # ValueError: argnums is empty
+jacfwd(mg.sin, ())(x)  # ValueError: argnums is empty
+hessian(mg.sin, ())(x)  # ValueError: argnums is empty
+jacrev(lambda x: ())(x)  # ValueError: jacrev: the function returned no tensors
+jacfwd(lambda x: ())(x)  # ValueError: jacfwd: the function returned no tensors
+hessian(lambda x: ())(x)  # ValueError: jacrev: the function returned no tensors
+"""
+test_misuse_of_transforms_is_named = refusals(MISUSE, **vars(mg.func), x=normal(3))
 
 
 @pytest.mark.oracle

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.errors import AutogradError
+from tests.helpers.tables import in_one_test
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,6 +75,7 @@ JOINING = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("name", JOINING)
 def test_out_takes_the_result(name):
     function, inputs = getattr(mg, name), JOINING[name]

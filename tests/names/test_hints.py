@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import hints, nn
 from minigrad.errors import AutogradError, DTypeError, ShapeError
+from tests.helpers.tables import in_one_test
 
 X = mg.tensor([1.0], requires_grad=True)
 
@@ -55,6 +56,7 @@ PROGRAMS = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize(("program", "error", "words"), PROGRAMS)
 def test_the_message_names_what_to_use(program, error, words):
     with pytest.raises(error, match=words):

@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad import names, on_demand, ops
 from minigrad.core.primitive import registry
 from minigrad.nn import functional
+from tests.helpers.tables import in_one_test
 
 PACKAGES = "extras fft graph linalg masked nn optim signal special".split()
 
@@ -64,6 +65,7 @@ def test_first_use_loads_the_file(program, module):
     assert module in modules_after(f"import minigrad; {program}")
 
 
+@in_one_test
 @pytest.mark.parametrize("file", on_demand.FILES, ids=lambda file: file.module)
 def test_the_list_is_what_the_files_offer(file):
     on_demand.load()

@@ -17,7 +17,6 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.errors import ShapeError
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import classes, equal, flat, normal
 
@@ -323,10 +322,6 @@ def test_initial_values_are_spread_as_in_pytorch(torch, name: str) -> None:
 def test_dirac_weights_are_pytorchs(torch, shape: tuple[int, ...], groups: int) -> None:
     ours = nn.init.dirac_(mg.ones(*shape), groups)
     assert ours.tolist() == torch.nn.init.dirac_(torch.ones(*shape), groups).tolist()
-    with pytest.raises(ShapeError, match="3 to 5 dimensions"):
-        nn.init.dirac_(ours[0, 0, 0])
-    with pytest.raises(ValueError, match="groups=5 does not divide"):
-        nn.init.dirac_(ours, 5)
 
 
 def test_sparse_weights_have_zeros_in_each_column() -> None:
@@ -334,8 +329,6 @@ def test_sparse_weights_have_zeros_in_each_column() -> None:
     w = nn.init.sparse_(mg.ones(50, 40), 0.31, std=2.0)
     assert ((w == 0).sum(0) == 16).all() and 1.8 < w[w != 0].std() < 2.2
     assert len({tuple(column) for column in (w == 0).T.tolist()}) > 30
-    with pytest.raises(ShapeError, match="needs a matrix"):
-        nn.init.sparse_(mg.ones(3), 0.5)
 
 
 # ------------------------------------------------------------------------------------------ modules
@@ -502,23 +495,6 @@ def test_sequential_is_a_sequence() -> None:
         and len(list(model)) == 8
     )
     assert model[0] is model[:3][0]
-    with pytest.raises(TypeError, match="cannot be called"):
-        nn.Sequential(nn.ReLU(), 3)
-
-
-def test_mistakes_name_the_cure() -> None:
-    with pytest.raises(TypeError, match="in_dim"):
-        nn.Linear(3)
-    with pytest.raises(ValueError, match="groups"):
-        nn.Conv2d(3, 4, 1, groups=2)
-    with pytest.raises(NotImplementedError, match="forward"):
-        nn.Module()(1)
-    with pytest.raises(mg.errors.ShapeError, match="BatchNorm2d"):
-        nn.BatchNorm2d(3)(mg.zeros(2, 4, 5, 5))
-    with pytest.raises(TypeError, match="Softmax"):
-        nn.Softmax(axis=1)
-    with pytest.raises(mg.errors.ShapeError, match="LSTM"):
-        nn.LSTM(3, 4)(mg.zeros(5, 2, 4))
 
 
 def test_a_parameter_of_one_number_is_converted() -> None:
@@ -579,28 +555,6 @@ def test_transformer_sees_what_its_masks_allow(torch):
     assert not np.allclose(first[:, 2], second[:, 2])
 
 
-def test_transformer_that_is_called_wrongly():
-    model = nn.Transformer(8, 2, 1, 1, 16)
-    for src, tgt in (
-        (mg.zeros(5, 2, 8), mg.zeros(3, 2, 6)),
-        (mg.zeros(5, 2, 8), mg.zeros(3, 1, 8)),
-        (mg.zeros(5, 8), mg.zeros(3, 2, 8)),
-    ):
-        with pytest.raises(
-            mg.errors.ShapeError,
-            match=r"Transformer: src and tgt must have .* 8 features \(d_model\), got shapes",
-        ):
-            model(src, tgt)
-    with pytest.raises(
-        ValueError, match="tgt_is_causal is a hint about tgt_mask, which must be given too"
-    ):
-        model.decoder(mg.zeros(3, 2, 8), mg.zeros(5, 2, 8), tgt_is_causal=True)
-    with pytest.raises(ValueError, match="num_layers must be a whole number from 0 on, got 'two'"):
-        nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), "two")
-    with pytest.raises(ValueError, match="TransformerDecoderLayer: activation must be"):
-        nn.TransformerDecoderLayer(8, 2, activation="rleu")
-
-
 def test_which_tensors_are_parameters() -> None:
     weight = nn.Parameter(mg.ones(2))
     assert isinstance(weight, nn.Parameter) and all(
@@ -614,20 +568,10 @@ def test_which_tensors_are_parameters() -> None:
     assert type(weight) is mg.Tensor and weight.is_leaf and weight.requires_grad
 
 
-def test_paddings_that_cannot_be_are_told_by_the_layer() -> None:
-    with pytest.raises(ValueError, match=r'Conv2d: padding="same" needs stride 1, got \(2, 2\)'):
-        nn.Conv2d(1, 1, 3, stride=2, padding="same")
-    with pytest.raises(ValueError, match='Conv1d: padding must be numbers, "same" or "valid"'):
-        nn.Conv1d(1, 1, 3, padding="full")
-    with pytest.raises(
-        ValueError, match="ConvTranspose2d: padding must be one number or 2, got 'same'"
-    ):
-        nn.ConvTranspose2d(1, 1, 3, padding="same")
-
-
 LOSSES = [n for n in dir(nn) if n.endswith("Loss") and not n.startswith("_")]
 
 
+@in_one_test
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_is_called_as_its_function(name):
     """As many operands as the function has, which are its arguments without a default value."""
@@ -705,6 +649,7 @@ RESET: dict[str, Any] = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", RESET)
 def test_reset_parameters_gives_what_a_new_layer_has(name: str) -> None:
     """Where a layer had no such method, a loop over `model.modules()` left it as it was."""

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from tests.helpers.tables import in_one_test
 
 NAMES = ["a", "b", "c"]
 VALUES = {
@@ -258,6 +259,7 @@ CHAINS = {
 }
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("container", "step"),

@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from tests.helpers.known_answers import plain
+from tests.helpers.tables import in_one_test
 
 
 def names(module):
@@ -291,6 +292,7 @@ WRONG = [
 ]
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(("do", "error"), WRONG)
 def test_what_is_put_in_wrongly_is_refused_as_by_pytorch(torch, do, error):

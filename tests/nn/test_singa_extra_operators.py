@@ -14,6 +14,7 @@ from minigrad.tensor import Tensor
 import minigrad as mg
 from minigrad import autograd
 from minigrad.singa import NAMES, OTHER_NAMES
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import normal
 
 A, B, ROW, COLUMN = normal(3, 4), normal(3, 4, seed=1), normal(4), normal(3, 1)
@@ -97,6 +98,7 @@ def test_all_are_tested() -> None:
     assert set(TABLE) | OWN_TESTS == set(OTHER_NAMES)
 
 
+@in_one_test
 @pytest.mark.parametrize(("name", "number"), CALLS, ids=[f"{n}-{i}" for n, i in CALLS])
 def test_each_operator_and_its_derivatives_are_right(name: str, number: int) -> None:
     """Values, and derivatives in all arguments with fractions, against central differences."""
@@ -173,51 +175,6 @@ def test_empty_operands_give_empty_results() -> None:
     assert autograd.scatter_elements(
         mg.ones(2, 2), mg.zeros(0, 2, dtype="int64"), mg.zeros(0, 2)
     ).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda x: autograd.add_all(), ValueError, "add_all"),
-        (lambda x: autograd.pad(x, "mirror", [0, 0, 0, 0]), ValueError, "mode"),
-        (lambda x: autograd.pad(x, "edge", [1, 1]), mg.errors.ShapeError, "axes"),
-        (
-            lambda x: autograd.pad(x[:0], "reflect", [1, 0, 0, 0]),
-            mg.errors.ShapeError,
-            "0 elements",
-        ),
-        (lambda x: autograd.pad(x, "edge", [-4, 0, 0, 0]), mg.errors.ShapeError, "does not fit"),
-        (lambda x: autograd.pad(x, "edge", [-4, 0, 3, 0]), mg.errors.ShapeError, "does not fit"),
-        (lambda x: autograd.upsample(x, "linear", [1, 1]), ValueError, "nearest"),
-        (lambda x: autograd.upsample(x, "nearest", [1, 1.5]), mg.errors.ShapeError, "whole"),
-        (lambda x: autograd.upsample(x, "nearest", [2]), mg.errors.ShapeError, "each axis"),
-        (lambda x: autograd.depth_to_space(x, 2), mg.errors.ShapeError, "axes"),
-        (
-            lambda x: autograd.depth_to_space(mg.zeros(1, 6, 2, 2), 2),
-            mg.errors.ShapeError,
-            "channels",
-        ),
-        (lambda x: autograd.depth_to_space(mg.zeros(1, 4, 2, 2), 0), ValueError, "blocksize"),
-        (
-            lambda x: autograd.space_to_depth(mg.zeros(1, 6, 2, 3), 2),
-            mg.errors.ShapeError,
-            "2 by 3",
-        ),
-        (lambda x: autograd.space_to_depth(mg.zeros(1, 4, 2, 2), 2, "RCD"), ValueError, "DCR"),
-        (
-            lambda x: autograd.scatter_elements(x, [[0, 1]], [[1.0]]),
-            mg.errors.ShapeError,
-            "same shape",
-        ),
-        (lambda x: autograd.scatter_elements(x, [[3]], [[1.0]]), IndexError, "3"),
-        (lambda x: autograd.ranking_loss(x, x[0]), mg.errors.ShapeError, "same shape"),
-        (lambda x: autograd.binary_cross_entropy(x, x[0]), mg.errors.ShapeError, "same shape"),
-        (lambda x: autograd.expand(x, [2, 4]), mg.errors.ShapeError, "4"),
-    ],
-)
-def test_misuse_of_further_operators_is_named(call, error, text: str) -> None:
-    with pytest.raises(error, match=text):
-        call(mg.ones(3, 4))
 
 
 @pytest.mark.parametrize(

@@ -435,29 +435,6 @@ def test_dropout_follows_the_switch(training) -> None:
         autograd.dropout(x, 1.0)
 
 
-def test_misuse_of_operators_is_named() -> None:
-    with pytest.raises(mg.errors.ShapeError, match="add_bias"):
-        autograd.add_bias(mg.zeros(3, 4), mg.zeros(3))
-    with pytest.raises(ValueError, match="axis"):
-        autograd.add_bias(mg.zeros(3, 4), mg.zeros(4), axis=2)
-    with pytest.raises(mg.errors.ShapeError, match="gemm"):
-        autograd.gemm(mg.zeros(3, 4), mg.zeros(4, 2), mg.zeros(3))
-    with pytest.raises(mg.errors.ShapeError, match="targets"):
-        autograd.softmax_cross_entropy(mg.zeros(3, 4), mg.zeros(2))
-    with pytest.raises(mg.errors.ShapeError, match="squeeze"):
-        autograd.squeeze(mg.zeros(3, 4), [0])
-    with pytest.raises(ValueError, match="twice"):
-        autograd.unsqueeze(mg.zeros(3), [0, -3])
-    with pytest.raises(ValueError, match="tile"):
-        autograd.tile(mg.zeros(3), [-1])
-    with pytest.raises(mg.errors.ShapeError, match="globalaveragepool"):
-        autograd.globalaveragepool(mg.zeros(3, 4))
-    with pytest.raises(ValueError, match="step"):
-        autograd.slice(mg.zeros(3), [0], [3], [0], [0])
-    with pytest.raises(ValueError, match="whole"):
-        autograd.softmax_cross_entropy(mg.zeros(1, 4), mg.tensor([0.5]))
-
-
 # -------------------------------------------------------------------- the documentation's trainings
 
 

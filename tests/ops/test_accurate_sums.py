@@ -164,6 +164,7 @@ def check(
                     )
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_along_any_axes_of_any_layout(name: str, dtype: np.dtype) -> None:
@@ -178,6 +179,7 @@ def without_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sums, name, 10**9)
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_without_the_policy_the_bound_is_exceeded(
@@ -314,6 +316,7 @@ def test_other_operations_that_add(name: str, dtype: np.dtype) -> None:
     check_whole(name, dtype)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", WHOLE)
 def test_without_the_policy_half_precision_exceeds_the_bound(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -474,6 +477,7 @@ def test_logcumsumexp_and_its_derivatives_are_rounded_once(dtype: np.dtype, size
         within(got, exact(want), scale, dtype, 1, what)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "name",
     [
@@ -643,6 +647,7 @@ def test_what_is_not_rounded_and_what_is_not_finite() -> None:
         assert x.sum(0).dtype == dtype
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "dtype", [np.dtype("float16"), np.dtype("float32"), np.dtype("float64")], ids=str
 )

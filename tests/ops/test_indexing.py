@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import both, compare, equal
 
 X = np.arange(24.0).reshape(2, 3, 4) ** 1.5
@@ -60,6 +61,7 @@ def index_for(lib, index):
     )
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", INDICES)
 def test_reading_agrees_with_pytorch(torch, name: str) -> None:
@@ -69,6 +71,7 @@ def test_reading_agrees_with_pytorch(torch, name: str) -> None:
     compare(torch, lambda lib, x: (x * x)[index_for(lib, INDICES[name])], X)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", [n for n in INDICES if n != "number, slice, array"])
 def test_reading_as_numpy_does(name: str) -> None:
     np.testing.assert_array_equal(mg.tensor(X)[INDICES[name]].numpy(), X[INDICES[name]])
@@ -149,6 +152,7 @@ def written(lib, x, value, index):
     return y
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", WRITABLE)
 def test_writing_a_number(torch, name: str) -> None:
@@ -156,6 +160,7 @@ def test_writing_a_number(torch, name: str) -> None:
     compare(torch, lambda lib, x: written(lib, x * x, 2.5, INDICES[name]), X)
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", WRITABLE)
 def test_writing_a_tensor(torch, name: str) -> None:

@@ -28,6 +28,7 @@ _UNARY = """
 UNARY = _UNARY.split()
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", UNARY)
 def test_corners_of_one_input(torch, name: str) -> None:
@@ -83,6 +84,7 @@ def test_powers_of_zero_and_of_negative_numbers(torch) -> None:
     compare(torch, lambda lib, a, b: lib.pow(a, b), LEFT, RIGHT)
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 2.0, 0.0])
 def test_constant_powers_at_corners_agree_with_pytorch(torch, n) -> None:
@@ -94,6 +96,7 @@ def test_constant_powers_at_corners_agree_with_pytorch(torch, n) -> None:
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
     ("dtype", "n"),

@@ -96,6 +96,7 @@ def test_a_linear_layer_with_a_small_weight_is_pytorchs(torch, shape, compiled):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [63, 64, 1000, 5000])
 @pytest.mark.parametrize("inner, columns", [(25, 25), (64, 64), (65, 64), (1, 3), (3, 1)])
@@ -128,6 +129,7 @@ def test_which_matrices_are_copied_before_a_product():
     )
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("size", [255, 256, 1000, ZEROS, ZEROS + 1, 65_537, 3 * ZEROS])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

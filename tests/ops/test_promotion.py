@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import dtype_name
 
 DTYPES = [
@@ -58,6 +59,7 @@ def outcome(function, a, b):
         return error
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_pair_of_dtypes(torch, name: str) -> None:

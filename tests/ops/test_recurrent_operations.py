@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.ops import recurrent
+from tests.helpers.tables import in_one_test
 
 PAIRS = {
     "rnn": (nn.RNN, nn.RNNCell, {}),
@@ -175,6 +176,7 @@ def plain_states(name: str, a, h, u, extra):
     return np.stack(states)
 
 
+@in_one_test
 @pytest.mark.parametrize("sizes", [(4, 2, 3), (1, 1, 1), (3, 0, 2), (20, 16, 32)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("name", "gates"), [("rnn", 1), ("lstm", 4), ("gru", 3)])

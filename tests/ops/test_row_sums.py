@@ -7,8 +7,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.ops.sums import has_rows
+from tests.helpers.tables import in_one_test
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "shape", [(3, 5), (2, 3, 17), (4, 1024), (4, 1025), (1, 40), (7, 1), (0, 9), (9, 0)]

@@ -11,6 +11,7 @@ import pytest
 from minigrad import scalar
 from minigrad.core.primitive import constant, elementwise, registry
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 MEANING: dict[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "**": np.power,
@@ -39,6 +40,7 @@ def value(term: Any, operands: dict[str, Any]) -> Any:
 EXPRESSED = [case for case in CASES if registry[case.primitive].scalar is not None and case.real]
 
 
+@in_one_test
 @pytest.mark.parametrize("case", EXPRESSED, ids=lambda case: case.id)
 def test_the_expression_is_the_operation(case: Case) -> None:
     prim, inputs = registry[case.primitive], case.inputs("float64")

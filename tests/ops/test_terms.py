@@ -14,6 +14,7 @@ from minigrad.trace import TraceError, validate
 from minigrad.watch.trace import trace_function
 from minigrad.watch.trace_writer import ALL_PARTS, ALL_WHOLE, WHOLE
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 WITH_TERMS = [case for case in CASES if registry[case.primitive].terms]
 
@@ -61,6 +62,7 @@ def shares(terms: Terms, arrays: list[Any], g: Any, index: int, result: Any) -> 
     return sent
 
 
+@in_one_test
 @pytest.mark.parametrize("case", WITH_TERMS, ids=lambda case: case.id)
 def test_the_loop_computes_what_the_operation_computes(case: Case) -> None:
     """Forward, and back to each factor; integers, so that many elements are equal."""

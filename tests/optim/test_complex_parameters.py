@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 NAMES = [
     "SGD",
@@ -57,6 +58,7 @@ STARTS = {
 }
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     "name, start",
@@ -69,6 +71,7 @@ def test_a_complex_parameter_is_trained_as_in_pytorch(torch, name, start):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("name", [*NAMES, "LBFGS"])
 def test_a_complex_parameter_is_trained_as_its_two_parts(name):
     values = STARTS["matrix"]

@@ -9,6 +9,8 @@ import minigrad as mg
 from minigrad import backend, optim
 from minigrad.optim.lbfgs import Point, strong_wolfe
 from tests.helpers.fake_device import FakeArray, fake
+from tests.helpers.refusals import refusals
+from tests.helpers.tables import in_one_test
 
 SEARCHES = pytest.mark.parametrize("search", [None, "strong_wolfe"])
 
@@ -180,22 +182,19 @@ def test_an_overflowing_step_is_taken_back() -> None:
     assert abs(x.item() - 1) < 1e-4
 
 
-def test_misuse_of_lbfgs_is_named() -> None:
-    x = mg.ones(2, requires_grad=True)
-    with pytest.raises(TypeError, match="needs a closure that clears the gradients"):
-        optim.LBFGS([x]).step()
-    with pytest.raises(TypeError, match=r"no update\(parameter, gradient\).*Use step\(closure\)"):
-        optim.LBFGS([x]).update(x, x)
-    with pytest.raises(ValueError, match="one group only"):
-        optim.LBFGS([{"params": [x]}, {"params": [mg.ones(1, requires_grad=True)]}])
-    with pytest.raises(
-        ValueError, match="line_search_fn must be None or \"strong_wolfe\", got 'armijo'"
-    ):
-        optim.LBFGS([x], line_search_fn="armijo")
-    with pytest.raises(ValueError, match="history_size must be at least 1, got 0"):
-        optim.LBFGS([x], history_size=0)
+MISUSE = r"""
+optim.LBFGS([x]).step()  # TypeError: needs a closure that clears the gradients
+optim.LBFGS([x]).update(x, x)  # TypeError: no update\(parameter, gradient\).*Use step\(closure\)
+optim.LBFGS([{"params": [x]}, {"params": [mg.ones(1, requires_grad=True)]}])
+    # ValueError: one group only
+optim.LBFGS([x], line_search_fn="armijo")
+    # ValueError: line_search_fn must be None or "strong_wolfe", got 'armijo'
+optim.LBFGS([x], history_size=0)  # ValueError: history_size must be at least 1, got 0
+"""
+test_misuse_of_lbfgs_is_named = refusals(MISUSE, optim=optim, x=mg.ones(2, requires_grad=True))
 
 
+@in_one_test
 @pytest.mark.parametrize("first", [1e-4, 0.1, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize(
     ("f", "slope"),

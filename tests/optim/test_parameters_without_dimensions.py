@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 SETTINGS = [
     ("SGD", {"momentum": 0.9, "weight_decay": 0.1}),
@@ -22,6 +23,7 @@ SETTINGS = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64, mg.complex64], ids=str)
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_a_0d_parameter_is_trained_as_a_vector_of_one(name, settings, dtype):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from tests.helpers.refusals import refusals
 from tests.helpers.tables import in_one_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*called before the optimiser")
@@ -345,81 +346,61 @@ def test_a_group_that_joins() -> None:
         lowest.step(1.0)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda s, o: s.StepLR([1], 2), TypeError, "expected an Optimizer, got list"),
-        (lambda s, o: s.ReduceLROnPlateau(3), TypeError, "expected an Optimizer, got int"),
-        (lambda s, o: s.CyclicLR(3, 0.1, 1.0), TypeError, "expected an Optimizer, got int"),
-        (lambda s, o: s.OneCycleLR(3, 0.1, 10), TypeError, "expected an Optimizer, got int"),
-        (lambda s, o: s.LambdaLR(o, [len]), ValueError,
-            "lr_lambda has 1 values, and the optimiser 2 groups"),
-        (lambda s, o: s.LambdaLR(o, 0.5), TypeError,
-            "must be a function of the epoch, or one for each group, got float"),
-        (lambda s, o: s.MultiplicativeLR(o, [len, 3]), TypeError,
-            "MultiplicativeLR: lr_lambda must be a function"),
-        (lambda s, o: s.ConstantLR(o, 1.5), ValueError, "factor must be between 0 and 1, got 1.5"),
-        (lambda s, o: s.LinearLR(o, start_factor=0), ValueError, "start_factor must not be 0"),
-        (lambda s, o: s.LinearLR(o, start_factor=-1), ValueError, "start_factor must be between"),
-        (lambda s, o: s.LinearLR(o, end_factor=1.1), ValueError, "end_factor must be between"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError,
-            "T_0 must be an integer of at least 1, got 0"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2, 1.5), ValueError,
-            "T_mult must be an integer"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2).step(-1), ValueError,
-            "must not be negative, got -1"),
-        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, mode="square"), ValueError,
-            "mode must be .* got 'square'"),
-        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, scale_mode="square"), ValueError,
-            "scale_mode must be .* got 'square'"),
-        (lambda s, o: s.CyclicLR(o, [0.1], 1.0), ValueError,
-            "base_lr has 1 values, and the optimiser 2 groups"),
-        (lambda s, o: s.CyclicLR(mg.optim.Adagrad([mg.ones(1, requires_grad=True)]), 0.1, 1.0),
-            ValueError, "neither momentum nor betas"),
-        (lambda s, o: s.OneCycleLR(o, 1.0), ValueError,
-            "give total_steps, or both epochs and steps_per_epoch"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 0), ValueError,
-            "total_steps must be an integer of at least 1, got 0"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=0.5), ValueError,
-            "steps_per_epoch must be an integer"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 9, pct_start=2), ValueError,
-            "pct_start must be between 0 and 1, got 2"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError,
-            "anneal_strategy must be"),
-        (lambda s, o: over(s.OneCycleLR(o, 1.0, 2), 3), ValueError, "step 3 of a cycle of 2 steps"),
-        (lambda s, o: s.ChainedScheduler([]), ValueError, "no schedules to chain"),
-        (lambda s, o: s.ChainedScheduler([3], o), TypeError, "schedule 0 is int"),
-        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2), s.StepLR(optimiser(mg), 2)]), ValueError,
-            "schedule 1 .* belongs to another"),
-        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2)]).step(3), TypeError, "takes no epoch"),
-        (lambda s, o: s.SequentialLR(o, [], []), ValueError, "no schedules"),
-        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], [3]), ValueError,
-            "1 schedules need 0 milestones between them, got 1"),
-        (lambda s, o: s.SequentialLR(o, [s.ReduceLROnPlateau(o)], []), ValueError,
-            "needs the loss in each step"),
-        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], []).step(3), TypeError, "takes no epoch"),
-        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2)]).load_state_dict({"_schedulers": []}),
-            ValueError, "has 0 schedules, this one 1"),
-        (lambda s, o: s.ReduceLROnPlateau(o, factor=1.0), ValueError,
-            "factor must be below 1, got 1.0"),
-        (lambda s, o: s.ReduceLROnPlateau(o, mode="mean"), ValueError,
-            "mode must be .* got 'mean'"),
-        (lambda s, o: s.ReduceLROnPlateau(o, threshold_mode="x"), ValueError,
-            "threshold_mode must be .* got 'x'"),
-        (lambda s, o: s.ReduceLROnPlateau(o, min_lr=[1.0]), ValueError,
-            "min_lr has 1 values, and the optimiser 2 groups"),
-    ],
-)  # fmt: skip
-def test_bad_settings_of_schedules_are_named(
-    call: Callable[[Any, Any], Any], error: type[Exception], text: str
-) -> None:
-    with pytest.raises(error, match=text):
-        call(mg.optim.lr_scheduler, optimiser(mg))
-
-
 def over(schedule: Any, steps: int) -> None:
     for _ in range(steps):
         schedule.step()
+
+
+BAD_SETTINGS = r"""
+s.StepLR([1], 2)  # TypeError: expected an Optimizer, got list
+s.ReduceLROnPlateau(3)  # TypeError: expected an Optimizer, got int
+s.CyclicLR(3, 0.1, 1.0)  # TypeError: expected an Optimizer, got int
+s.OneCycleLR(3, 0.1, 10)  # TypeError: expected an Optimizer, got int
+s.LambdaLR(o, [len])  # ValueError: lr_lambda has 1 values, and the optimiser 2 groups
+s.LambdaLR(o, 0.5)  # TypeError: must be a function of the epoch, or one for each group, got float
+s.MultiplicativeLR(o, [len, 3])  # TypeError: MultiplicativeLR: lr_lambda must be a function
+s.ConstantLR(o, 1.5)  # ValueError: factor must be between 0 and 1, got 1.5
+s.LinearLR(o, start_factor=0)  # ValueError: start_factor must not be 0
+s.LinearLR(o, start_factor=-1)  # ValueError: start_factor must be between
+s.LinearLR(o, end_factor=1.1)  # ValueError: end_factor must be between
+s.CosineAnnealingWarmRestarts(o, 0)  # ValueError: T_0 must be an integer of at least 1, got 0
+s.CosineAnnealingWarmRestarts(o, 2, 1.5)  # ValueError: T_mult must be an integer
+s.CosineAnnealingWarmRestarts(o, 2).step(-1)  # ValueError: must not be negative, got -1
+s.CyclicLR(o, 0.1, 1.0, mode="square")  # ValueError: mode must be .* got 'square'
+s.CyclicLR(o, 0.1, 1.0, scale_mode="square")  # ValueError: scale_mode must be .* got 'square'
+s.CyclicLR(o, [0.1], 1.0)  # ValueError: base_lr has 1 values, and the optimiser 2 groups
+s.CyclicLR(mg.optim.Adagrad([mg.ones(1, requires_grad=True)]), 0.1, 1.0)
+    # ValueError: neither momentum nor betas
+s.OneCycleLR(o, 1.0)  # ValueError: give total_steps, or both epochs and steps_per_epoch
+s.OneCycleLR(o, 1.0, 0)  # ValueError: total_steps must be an integer of at least 1, got 0
+s.OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=0.5)
+    # ValueError: steps_per_epoch must be an integer
+s.OneCycleLR(o, 1.0, 9, pct_start=2)  # ValueError: pct_start must be between 0 and 1, got 2
+s.OneCycleLR(o, 1.0, 9, anneal_strategy="x")  # ValueError: anneal_strategy must be
+over(s.OneCycleLR(o, 1.0, 2), 3)  # ValueError: step 3 of a cycle of 2 steps
+s.ChainedScheduler([])  # ValueError: no schedules to chain
+s.ChainedScheduler([3], o)  # TypeError: schedule 0 is int
+s.ChainedScheduler([s.StepLR(o, 2), s.StepLR(optimiser(mg), 2)])
+    # ValueError: schedule 1 .* belongs to another
+s.ChainedScheduler([s.StepLR(o, 2)]).step(3)  # TypeError: takes no epoch
+s.SequentialLR(o, [], [])  # ValueError: no schedules
+s.SequentialLR(o, [s.StepLR(o, 2)], [3])
+    # ValueError: 1 schedules need 0 milestones between them, got 1
+s.SequentialLR(o, [s.ReduceLROnPlateau(o)], [])  # ValueError: needs the loss in each step
+s.SequentialLR(o, [s.StepLR(o, 2)], []).step(3)  # TypeError: takes no epoch
+s.ChainedScheduler([s.StepLR(o, 2)]).load_state_dict({"_schedulers": []})
+    # ValueError: has 0 schedules, this one 1
+s.ReduceLROnPlateau(o, factor=1.0)  # ValueError: factor must be below 1, got 1.0
+s.ReduceLROnPlateau(o, mode="mean")  # ValueError: mode must be .* got 'mean'
+s.ReduceLROnPlateau(o, threshold_mode="x")  # ValueError: threshold_mode must be .* got 'x'
+s.ReduceLROnPlateau(o, min_lr=[1.0])  # ValueError: min_lr has 1 values, and the optimiser 2 groups
+"""
+test_bad_settings_of_schedules_are_named = refusals(
+    BAD_SETTINGS,
+    lambda: {"s": mg.optim.lr_scheduler, "o": optimiser(mg)},
+    optimiser=optimiser,
+    over=over,
+)
 
 
 @pytest.mark.filterwarnings("error")

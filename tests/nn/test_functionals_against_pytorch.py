@@ -1,16 +1,17 @@
-"""The rarer functions of `nn.functional`, and the rarer arguments of the common ones, against
-PyTorch: values, gradients, their gradients.
+"""Functions of `nn.functional` and their arguments, a case a line, against PyTorch: values,
+gradients, their gradients, tangents. Then what a table cannot say of the rarer ones.
 """
 
 # tables: one case a line
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import BatchingError, DTypeError, InPlaceError, ShapeError
+from minigrad.errors import BatchingError, InPlaceError
 from minigrad.nn import functional as F
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import classes, normal, ranks
@@ -21,9 +22,236 @@ SHARE = np.abs(normal(4, 5, seed=8)) % 1
 VOLUME = normal(2, 3, 4, 5, 6)
 LABELS = np.array([[3, 0, -1, 1, 2], [-1, 0, 1, 2, 3], [4, 3, 2, 1, 0], [1, -1, -1, -1, -1]])
 
+CORNERS = np.array(
+    [-1e4, -200.0, -7, -6, -3, -2.9, -1, -0.5, -0.0, 0, 0.5, 1, 2.5, 3, 6, 7, 200, 1e4]
+)
+SOFTMAXES = ("softmax", "log_softmax", "softmin")
+WILD = np.array(
+    [[1e4, -1e4, 0.0], [-math.inf, 0, 1], [-math.inf] * 3, [math.inf, 0, 1], [math.nan, 0, 1]]
+)
+POOLS = [
+    (3, 1, 1, 1, False), (2, None, 0, 1, False), (3, 2, 1, 1, True), (3, 2, 1, 2, True),
+    ((3, 2), (2, 1), (1, 0), 1, False), (2, 3, 0, 1, True),
+]  # fmt: skip
+ACTIVATIONS = {
+    "relu": {}, "relu6": {}, "leaky_relu": {"negative_slope": 0.2}, "elu": {"alpha": 1.5},
+    "selu": {}, "celu": {"alpha": 0.7}, "gelu": {}, "silu": {},
+    "mish": {}, "softplus": {"beta": 2.0, "threshold": 5.0}, "logsigmoid": {}, "softsign": {},
+    "tanhshrink": {}, "hardtanh": {"min_val": -2.5, "max_val": 1.0},
+    "hardsigmoid": {}, "hardswish": {}, "softshrink": {"lambd": 0.5}, "hardshrink": {"lambd": 0.5},
+    "sigmoid": {}, "tanh": {},
+}  # fmt: skip
+INDEX = np.array([[0, 2, 2], [4, 1, 2]])
+SHIFTED = normal(4, 6, 3) + 2
+TIED = ranks(4, 5), ranks(4, 5, seed=1)
+BINARY, INSIDE = np.array([0.0, 1.0, 0.0, 1.0, 0.6, 1.0]), 1 / (1 + np.exp(-normal(6)))
+SHARES = np.array([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]])
+WEIGHED = normal(2, 3), normal(2, 3, seed=1), abs(normal(2, 3, seed=2))
+QKV = normal(2, 3, 4, 5), normal(2, 3, 6, 5, seed=1), normal(2, 3, 6, 2, seed=2)
+SEEN = np.random.default_rng(0).random((4, 6)) < 0.5
+SEEN[2] = False
+
 CASES = {
-    # losses
-    "soft margin": (lambda F, x, t: F.soft_margin_loss(x, t.detach()), normal(4, 5), SIGN),
+    # activations at kinks and at sizes at which an exponential overflows
+    **{
+        f"{name} at corners": (lambda F, x, name=name, o=options: getattr(F, name)(x, **o), CORNERS)
+        for name, options in ACTIVATIONS.items()
+    },
+    **{
+        f"{name} of float32": (lambda F, x, name=name, o=options: getattr(F, name)(x, **o),
+            normal(5, dtype="float32"))
+        for name, options in ACTIVATIONS.items()
+    },
+    **{
+        f"{name} {shape}": (lambda F, x, name=name, dim=dim: getattr(F, name)(x, dim),
+            normal(*shape))
+        for name in SOFTMAXES
+        for shape, dim in (((3, 4), 1), ((2, 9, 3), 1), ((2, 2, 3), -2), ((5,), 0), ((), 0),
+            ((0, 3), 1), ((3, 0), 0))
+    },
+    **{f"wild {name}": (lambda F, x, name=name: getattr(F, name)(x, 1), WILD[:2])
+        for name in SOFTMAXES},
+    "wild values": (lambda F, x: [getattr(F, name)(x.detach(), 1) for name in SOFTMAXES], WILD),
+    # linear maps, embedding
+    "gelu tanh": (lambda F, x: F.gelu(x, approximate="tanh"), normal(5, 7)),
+    "threshold at corners": (lambda F, x: F.threshold(x, 0.5, -2.0), CORNERS),
+    "prelu at corners": (lambda F, x, w: F.prelu(x, w), CORNERS, normal(1)),
+    **{
+        f"linear {shape}": (lambda F, x, w, b: [F.linear(x, w, b), F.linear(x, w)], normal(*shape),
+            normal(4, 3), normal(4)) for shape in ((5, 3), (2, 5, 3), (3,), (0, 3))
+    },
+    "linear float32": (lambda F, x, w, b: F.linear(x, w, b), normal(5, 3, dtype="float32"),
+        normal(4, 3, dtype="float32"), normal(4, dtype="float32")),
+    "embedding padded": (lambda F, i, w: [F.embedding(i, w, padding_idx=p) for p in (2, -1)],
+        INDEX, normal(5, 3)),
+    "one_hot": (lambda F, i: [F.one_hot(i, 6), F.one_hot(i)], INDEX),
+    # normalisation
+    "layer norm": (lambda F, x, w, b: F.layer_norm(x, (6, 3), w, b), SHIFTED, normal(6, 3),
+        normal(6, 3)),
+    "norms alone": (lambda F, x: [F.layer_norm(x, (3,)), F.instance_norm(x),
+        F.local_response_norm(x, 3)], SHIFTED),
+    "normalize": (lambda F, x: [F.normalize(x, p, 1) for p in (1.0, 2.0, 3.0, math.inf)], SHIFTED),
+    "normalize zeros": (lambda F, x: F.normalize(x), np.zeros((2, 3))),
+    # convolution
+    **{
+        f"conv{d}d {settings}": (
+            lambda F, x, w, b, d=d, s=settings: getattr(F, f"conv{d}d")(x, w, b, *s),
+            normal(3, 4, *size), normal(8, 4 // settings[3], *kernel), normal(8))
+        for d, size, kernel in ((1, (11,), (3,)), (2, (9, 10), (3, 2)))
+        for settings in ((1, 0, 1, 1), (1, 1, 1, 1), (1, 1, 1, 2), (2, 1, 1, 1), (2, 3, 2, 1),
+            (1, 2, 2, 1), (2, 0, 3, 2), (3, 2, 1, 4), (1, "same", 1, 1), (1, "same", 3, 1),
+            (1, "valid", 2, 4))
+    },
+    **{
+        f"conv_transpose{d}d {settings}": (
+            lambda F, x, w, b, d=d, s=settings: getattr(F, f"conv_transpose{d}d")(x, w, b, *s),
+            normal(3, 4, *size), normal(4, 6 // settings[3], *kernel), normal(6))
+        for d, size, kernel in ((1, (8,), (4,)), (2, (5, 6), (3, 4)))
+        for settings in ((1, 0, 0, 1, 1), (2, 1, 1, 1, 1), (2, 0, 1, 2, 1), (1, 1, 1, 1, 2),
+            (3, 2, 2, 1, 2), (1, 3, 0, 1, 1), (2, 1, 0, 2, 2))
+    },
+    # pooling: the first of equals gets the gradient, and overlapping windows add
+    **{
+        f"max pool {settings} {what}": (lambda F, x, s=settings: F.max_pool2d(x, *s), x)
+        for settings in POOLS for what, x in (("ties", ranks(2, 3, 9, 8)),
+            ("image", normal(3, 7, 9)), ("below zero", -ranks(2, 1, 6, 7) - 1),
+            ("nothing", np.full((1, 1, 5, 5), -math.inf)))
+    },
+    **{
+        f"max pool places {settings}": (lambda F, x, s=settings: F.max_pool2d(x, *s,
+            return_indices=True), ranks(2, 3, 9, 8)) for settings in POOLS
+    },
+    **{
+        f"pools 1d {settings}": (lambda F, x, s=settings: [F.max_pool1d(x, *s),
+            *(F.avg_pool1d(x, *s[:3], s[4], i) for i in (True, False))], ranks(2, 3, 11))
+        for settings in POOLS if isinstance(settings[0], int)
+    },
+    **{
+        f"avg pool {settings} {include}": (lambda F, x, s=settings,
+            i=include: [F.avg_pool2d(x, *s[:3], s[4], i),
+                F.avg_pool2d(x, *s[:3], s[4], i, divisor_override=5)], normal(2, 3, 9, 8))
+        for settings in POOLS for include in (True, False)
+    },
+    **{
+        f"adaptive pools {size} {shape}": (lambda F, x, size=size: [F.adaptive_avg_pool2d(x, size),
+            F.adaptive_max_pool2d(x, size)], ranks(*shape))
+        for size in (1, 3, 9, (2, 5), (None, 4), (12, 1)) for shape in ((2, 3, 9, 8), (3, 9, 8))
+    },
+    "adaptive pools 1d": (lambda F, x: [f(x, size) for f in (F.adaptive_avg_pool1d,
+        F.adaptive_max_pool1d) for size in (1, 3, 9)], ranks(2, 3, 10)),
+    "conv2d apart": (lambda F, x, w: F.conv2d(x, w, stride=(1, 2), padding=(1, 0)),
+        normal(2, 3, 5, 7), normal(4, 3, 3, 2)),
+    "conv2d of one image": (lambda F, x, w: F.conv2d(x, w), normal(3, 5, 7), normal(4, 3, 3, 2)),
+    "conv2d of no image": (lambda F, x, w: F.conv2d(x, w), normal(0, 3, 5, 7),
+        normal(4, 3, 3, 2)),
+    "conv3d padded": (lambda F, x, w: F.conv3d(x, w, padding=1), normal(2, 2, 4, 3, 4),
+        normal(3, 2, 2, 2, 3)),
+    "conv2d of many images": (lambda F, x, w: F.conv2d(x, w, padding=1), normal(70, 16, 20, 20),
+        normal(8, 16, 3, 3)),
+    "conv2d float32": (lambda F, x, w: F.conv2d(x, w, padding=1),
+        normal(2, 3, 8, 8, dtype="float32"), normal(4, 3, 3, 3, dtype="float32")),
+    **{
+        f"columns {settings}": (
+            lambda F, x, y, s=settings: [F.unfold(x, *s), F.fold(y, (9, 8), *s)],
+            normal(2, 3, 9, 8), normal(2, 3 * size, count))
+        for settings, size, count in (((3, 1, 0, 1), 9, 42), (((3, 2), 1, 1, 2), 6, 25),
+            ((2, 2, (1, 0), (1, 2)), 4, 27))
+    },
+    # padding and resizing
+    "pad": (lambda F, x: [F.pad(x, p, value=v) for p in ((1, 2), (1, 0, 0, 3), (-1, 2, 3, -2),
+        (0, 0), (1, 1, 1, 1, 1, 1)) for v in (0, 2.5)], normal(2, 3, 5, 6)),
+    "pad with infinity": (lambda F, x: F.pad(x, (1, 2), value=-math.inf), normal(2, 3, 5, 6)),
+    "pad with elements": (lambda F, x: [F.pad(x, (1, 2, 4, 3), m) for m in ("reflect",
+        "replicate", "circular")], normal(2, 3, 5, 6)),
+    "nearest": (lambda F, x: [F.interpolate(x, mode=m, **s) for m in ("nearest", "nearest-exact")
+        for s in ({"size": (10, 3)}, {"size": 7}, {"scale_factor": 2},
+            {"scale_factor": (0.5, 1.7)})], normal(2, 3, 5, 6)),
+    **{
+        f"{mode} {settings} {corners}": (
+            lambda F, x, m=mode, s=settings,
+            c=corners: F.interpolate(x, mode=m, align_corners=c, **s), normal(*shape))
+        for settings in ({"size": 9}, {"size": 1}, {"scale_factor": 2}, {"scale_factor": 0.6},
+            {"scale_factor": 1.7, "recompute_scale_factor": True})
+        for corners in (None, False, True)[: 2 if "recompute_scale_factor" in settings else 3]
+        for mode, shape in (("linear", (2, 3, 5)), ("bilinear", (2, 3, 5, 6)),
+            ("bicubic", (2, 3, 5, 6)), ("trilinear", (1, 2, 3, 4, 5)))
+    },
+    **{
+        f"resized {settings}": (
+            lambda F, x, s=settings: [F.interpolate(x, mode="bilinear", align_corners=True, **s),
+                F.interpolate(x, mode="bicubic", **s), F.interpolate(x, mode="area", **s)],
+            normal(2, 3, 5, 6))
+        for settings in ({"size": (10, 3)}, {"scale_factor": (0.5, 1.7)})
+    },
+    "area of a line": (lambda F, x: F.interpolate(x, size=3, mode="area"), normal(2, 3, 5)),
+    # losses by reduction
+    **{
+        f"{name} {reduction}": (lambda F, *x, f=f, r=reduction: f(F, *x, reduction=r), *arrays)
+        for reduction in ("mean", "sum", "none") for name, f, *arrays in (
+            ("mse", lambda F, x, t, **r: F.mse_loss(x, t, **r), *TIED),
+            ("l1", lambda F, x, t, **r: F.l1_loss(x, t, **r), *TIED),
+            ("smooth l1", lambda F, x, t, **r: F.smooth_l1_loss(x, t, beta=2.0, **r), *TIED),
+            ("sharp l1", lambda F, x, t, **r: F.smooth_l1_loss(x, t, beta=0.0, **r), *TIED),
+            ("huber", lambda F, x, t, **r: F.huber_loss(x, t, delta=2.0, **r), *TIED),
+            ("gaussian nll", lambda F, x, t, v, **r: F.gaussian_nll_loss(x, t, v, **r), *TIED,
+                abs(normal(4, 5)) + 0.1),
+            ("hinge", lambda F, x, t, **r: F.hinge_embedding_loss(x, t.detach(), **r), TIED[0],
+                np.sign(TIED[1] - 1.5)),
+            ("ranking", lambda F, x, y, t, **r: F.margin_ranking_loss(x, y, t.detach(), margin=0.3,
+                **r), TIED[0], TIED[1] + 0.1, np.sign(TIED[1] - 1.5)),
+            ("bce at ends", lambda F, p, t, **r: F.binary_cross_entropy(p, t, **r),
+                np.array([0.0, 0.0, 1.0, 1.0, 0.3, 1e-50]), BINARY),
+            ("bce weighed", lambda F, p, t, w, **r: F.binary_cross_entropy(p, t, w.detach(), **r),
+                INSIDE, BINARY, abs(normal(6))),
+            ("bce", lambda F, p, t, **r: F.binary_cross_entropy(p, t.detach(), **r), INSIDE,
+                BINARY),
+            ("bce of logits far out", lambda F, x, t,
+                **r: F.binary_cross_entropy_with_logits(x, t, **r),
+                np.array([-1e4, -2.0, 0.0, 3.0, 1e4, 5.0]), BINARY),
+            ("bce of logits", lambda F, x, t, w, **r: F.binary_cross_entropy_with_logits(x, t,
+                pos_weight=w.detach(), **r), normal(4, 3), abs(normal(4, 3)), abs(normal(3))),
+            ("weighed mse", lambda F, x, t, w, **r: F.mse_loss(x, t, weight=w, **r), *WEIGHED),
+            ("weighed l1", lambda F, x, t, w, **r: F.l1_loss(x, t, weight=w, **r), *WEIGHED),
+            ("weighed huber", lambda F, x, t, w, **r: F.huber_loss(x, t, weight=w, **r), *WEIGHED),
+        )
+    },
+    **{
+        f"kl_div {what} {reduction}": (
+            lambda F, x, t, r=reduction, log=what == "of logarithms",
+            known=what == "at zeros": F.kl_div(x, t.detach() if known else t, reduction=r,
+                log_target=log), normal(2, 3), t)
+        for reduction in ("mean", "sum", "none", "batchmean")
+        for what, t in (("at zeros", SHARES), ("of both", SHARES + 0.1),
+            ("of logarithms", normal(2, 3, seed=1)))
+    },
+    "cross entropy of nothing": (lambda F, x, t: F.cross_entropy(x, t), normal(3, 4),
+        np.full(3, -100)),
+    "cross entropy far out": (lambda F, x, t: F.cross_entropy(x, t),
+        np.array([[1e4, -1e4], [-1e4, 1e4]]), np.array([1, 1])),
+    "cross entropy float32": (lambda F, x, t: F.cross_entropy(x, t), normal(3, 4, dtype="float32"),
+        classes(4, 3)),
+    # attention
+    "attention": (lambda F, q, k, v: [F.scaled_dot_product_attention(q, k, v, **o) for o in ({},
+        {"is_causal": True}, {"scale": 0.3})], *QKV),
+    "attention with numbers": (lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        *QKV, normal(4, 6, seed=3)),
+    "attention with a mask": (lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        *QKV, SEEN),
+    # six heads of the query share two of the key and three of the value
+    "grouped heads": (lambda F, q, k, v: [F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)],
+        normal(2, 6, 4, 5), normal(2, 2, 3, 5, seed=1), normal(2, 3, 3, 2, seed=2)),
+    # pooling of volumes by norms, and with given samples
+    **{
+        f"norm pools {p}": (lambda F, x, p=p: [F.lp_pool3d(x, p, 2),
+            F.lp_pool3d(x[0], p, (2, 1, 3), 2, ceil_mode=True), F.lp_pool1d(x[:, 0, 0], p, 2),
+            F.lp_pool2d(x[0], p, 2)], abs(normal(2, 3, 5, 4, 6)))
+        for p in (2.0, 3.0, math.inf, -math.inf)
+    },
+    "fractional of one volume": (lambda F, x,
+        u: F.fractional_max_pool3d(x, 2, 3, _random_samples=u.detach()), normal(2, 8, 9, 7),
+        np.random.default_rng(0).random((3, 2, 3))),
+    # rarer losses
     "multi margin": (lambda F, x,
         t: [F.multi_margin_loss(x, t, p=2, margin=0.5),
             F.multi_margin_loss(x, t, reduction="none")], normal(4, 5), classes(5, 4)),
@@ -39,10 +267,6 @@ CASES = {
     "multilabel margin one": (lambda F, x, t: F.multilabel_margin_loss(x, t), normal(5), LABELS[0]),
     "multilabel soft margin": (lambda F, x, t, w: F.multilabel_soft_margin_loss(x, t, w.detach()),
         normal(4, 5), SHARE, np.abs(normal(5))),
-    "cosine embedding": (lambda F, x, y, t: F.cosine_embedding_loss(x, y, t.detach(), margin=0.1),
-        normal(4, 5), normal(4, 5, seed=1), np.array([1.0, -1, 1, -1])),
-    "triplet": (lambda F, x, y, z: F.triplet_margin_loss(x, y, z), normal(4, 5),
-        normal(4, 5, seed=1), normal(4, 5, seed=2)),
     "triplet swapped": (lambda F, x, y,
         z: F.triplet_margin_loss(x, y, z, 2.0, 3.0, swap=True, reduction="none"), normal(4, 5),
         normal(4, 5, seed=1), normal(4, 5, seed=2)),
@@ -108,8 +332,6 @@ CASES = {
         x: [F.alpha_dropout(x, 0.5), F.feature_alpha_dropout(x, 0.5, False),
             F.dropout3d(x, 0.5, False)], VOLUME),
     # normalisation
-    "instance norm": (lambda F, x, w, b: F.instance_norm(x, weight=w, bias=b, eps=0.1),
-        normal(2, 3, 4), normal(3), normal(3, seed=1)),
     "instance norm running": (lambda F, x, m,
         v: F.instance_norm(x, m.detach(), v.detach(), use_input_stats=False), normal(2, 3, 4),
         normal(3), np.abs(normal(3))),
@@ -130,8 +352,6 @@ CASES = {
         normal(2, 3, 5, 7)),
     "unpool 1d": (lambda F,
         x: F.max_unpool1d(*F.max_pool1d(x, 3, 2, 1, return_indices=True), 3, 2, 1), normal(3, 7)),
-    "unpool 3d": (lambda F, x: F.max_unpool3d(*F.max_pool3d(x, 2, return_indices=True), 2),
-        normal(1, 2, 4, 4, 4)),
     "norm pool": (lambda F,
         x: [F.lp_pool1d(x[:, 0], 2, 3, 2), F.lp_pool2d(x, 3.0, (2, 3), ceil_mode=True)],
         np.abs(normal(2, 3, 5, 6))),
@@ -143,7 +363,6 @@ CASES = {
     "pixels": (lambda F,
         x: [F.pixel_unshuffle(x, 2), F.pixel_shuffle(F.pixel_unshuffle(x[0], 2), 2)],
         normal(2, 3, 4, 6)),
-    "channels": (lambda F, x: F.channel_shuffle(x, 3), normal(2, 6, 2, 2)),
     "channels of no image": (lambda F, x: F.channel_shuffle(x, 3), normal(0, 6, 2, 2)),
     "cosine with integers": (lambda F, x: F.cosine_similarity((x.detach() * 5).int(), x),
         normal(4, 3)),
@@ -226,13 +445,27 @@ CASES = {
 }  # fmt: skip
 
 
-ONCE = {
-    "multi margin", "multi margin weights", "multi margin one", "multilabel margin",
-    "multilabel margin one", "pdist",
-    "embedding by frequency", "heads, one example",
+ONCE = re.compile(
+    ".*nearest|.* (at corners|of float32)|wild|max pool places|multi margin|multilabel margin"
+    "|pdist|embedding by frequency|heads, one example|bags"
+    "|embedding padded|normalize|(hinge|ranking) (mean|sum|none)|kl_div at"
+    "|bce (at|weighed|of logits far)|cross entropy|weighed|norm pools.*inf|conv2d of (no|many)"
+    "|grouped heads|fractional of|attention with a mask|pad with infinity"
+)
+"""Names of those that PyTorch does not differentiate twice, or differentiates at kinks or infinity
+to another choice or to NaN.
+"""
+TOLERANCE = {
+    "softmin dtype": 1e-6, "linear float32": 1e-5, "conv2d float32": 1e-3,
+    "cross entropy float32": 1e-6,
+    # PyTorch keeps the constants of these in single precision
+    **dict.fromkeys((f"{n} at corners" for n in ("hardsigmoid", "hardswish", "celu")), 1e-7),
+    **{f"{name} of float32": 1e-6 for name in ACTIVATIONS},
+    **{f"bce at ends {r}": 1e-8 for r in ("mean", "sum", "none")},  # its bound there is a float32
 }  # fmt: skip
-"""PyTorch has no second derivative of these; nor (as a zero is one) of values at the nearest
-pixel.
+OTHER_TANGENTS = {"softmin dtype", "unpool 1d", "cross entropy of nothing"}
+"""Where two windows put one element to one place PyTorch's gradient counts it twice; of no targets
+the loss is NaN, and the gradient 0.
 """
 
 
@@ -245,10 +478,9 @@ def test_each_function_agrees_with_pytorch(torch, name):
         torch,
         run,
         *arrays,
-        order=1 if name in ONCE or "nearest" in name or name.startswith("bags") else 2,
-        tolerance=1e-6 if name == "softmin dtype" else 1e-9,
-        # two windows put one element to one place: PyTorch's gradient counts it twice
-        forward=name not in ("softmin dtype", "unpool 1d"),
+        order=1 if ONCE.match(name) else 2,
+        tolerance=TOLERANCE.get(name, 1e-9),
+        forward=name not in OTHER_TANGENTS,
     )
 
 
@@ -462,8 +694,6 @@ def test_images_of_bytes(torch):
             ours.dtype == mg.uint8
             and abs(ours.numpy().astype(int) - theirs.numpy().astype(int)).max() <= steps
         )
-    with pytest.raises(DTypeError, match="floating dtype or uint8"):
-        F.interpolate(mg.tensor(image).long(), (5, 13), mode="bilinear")
 
 
 INPLACE = (
@@ -471,6 +701,7 @@ INPLACE = (
 )
 
 
+@in_one_test
 @pytest.mark.parametrize("name", INPLACE)
 def test_an_in_place_activation_writes_into_its_operand(name):
     leaf = mg.tensor(normal(3, 4), requires_grad=True)
@@ -512,222 +743,6 @@ def test_drawing_a_class():
     (hard * mg.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert logits.grad.abs().sum().item() > 0
     assert F.gumbel_softmax(logits, dim=0).sum(0).allclose(mg.ones(3), atol=1e-4)
-
-
-@in_one_test
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.instance_norm(x), ShapeError, "one more axis"),
-        (lambda x: F.instance_norm(x.reshape(4, 5, 1)), ValueError, "more than one spatial"),
-        (lambda x: F.multi_margin_loss(x, mg.tensor([1, 2])), ShapeError, r"integers \(N,\)"),
-        (lambda x: F.soft_margin_loss(x, x[0]), ShapeError, "same shape"),
-        (lambda x: F.pdist(x[0]), ShapeError, "needs a matrix"),
-        (lambda x: F.pixel_shuffle(x.reshape(5, 2, 2), 2), ShapeError, "channels"),
-        (lambda x: F.pixel_unshuffle(x.unsqueeze(0), 3), ShapeError, "squares of 3"),
-        (lambda x: F.channel_shuffle(x.unsqueeze(2), 2), ShapeError, "2 groups"),
-        (lambda x: F.max_unpool1d(x, mg.zeros(4, 5).long() + 99, 2), IndexError, "out of range"),
-        (
-            lambda x: F.max_unpool1d(x, mg.zeros(4, 5).long(), 2, output_size=(12,)),
-            ShapeError,
-            "by less than the stride",
-        ),
-        (lambda x: F.affine_grid(x, (4, 1, 2, 2)), ShapeError, "affine_grid: needs theta"),
-        (
-            lambda x: F.grid_sample(x[None, None], x[None, :, :, None]),
-            ShapeError,
-            "grid_sample: needs images",
-        ),
-        (
-            lambda x: F.grid_sample(x[None, None], x[None, :, :2, None].transpose(2, 3), "area"),
-            ValueError,
-            "mode must be",
-        ),
-        (
-            lambda x: F.grid_sample(x[None, None, None], x[None, None, :, None, :3], "bicubic"),
-            ValueError,
-            "not for volumes",
-        ),
-        (
-            lambda x: F.grid_sample(
-                x[None, None], x[None, :, :2, None].transpose(2, 3), "bicubic", "mirror"
-            ),
-            ValueError,
-            "padding_mode",
-        ),
-        (
-            lambda x: F.linear_cross_entropy(x, x[:, :3], mg.zeros(4).long()),
-            ShapeError,
-            "linear_weight",
-        ),
-        (
-            lambda x: F.linear_cross_entropy(x, x, mg.zeros(4).long(), linear_bias=x),
-            ShapeError,
-            "linear_bias must have",
-        ),
-        (
-            lambda x: F.linear_cross_entropy(x, x, x[:, :4], ignore_index=2),
-            ValueError,
-            "probabilities",
-        ),
-        (
-            lambda x: F.multi_head_attention_forward(
-                x, x, x, 4, 2, mg.zeros(12, 4).double(), None, None, None, False, 0.0, x, None
-            ),
-            ShapeError,
-            "widths",
-        ),
-        (
-            lambda x: F.multi_head_attention_forward(
-                x, x, x, 5, 2, mg.zeros(15, 5).double(), None, None, None, False, 0.0, x, None
-            ),
-            ShapeError,
-            "num_heads=2",
-        ),
-        (
-            lambda x: F.multi_head_attention_forward(
-                x,
-                x,
-                x,
-                5,
-                1,
-                mg.zeros(15, 5).double(),
-                None,
-                None,
-                None,
-                False,
-                0.0,
-                x,
-                None,
-                is_causal=True,
-            ),
-            ValueError,
-            "attn_mask",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0, 9]), x, mg.tensor([0])),
-            IndexError,
-            "embedding_bag: index 9",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0.0]), x, mg.tensor([0])),
-            DTypeError,
-            "embedding_bag: indices",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0]), x, mg.tensor([0.0])),
-            DTypeError,
-            "embedding_bag: offsets",
-        ),
-        (lambda x: F.embedding_bag(mg.tensor([0]), x), ValueError, "need offsets"),
-        (lambda x: F.embedding_bag(mg.tensor([[0]]), x, mg.tensor([0])), ValueError, "take none"),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0, 1]), x, mg.tensor([1])),
-            ValueError,
-            "must begin with 0",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0, 1]), x, mg.tensor([0, 2, 1])),
-            ValueError,
-            "ascend",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([0, 1]), x, mg.tensor([0, 3])),
-            ValueError,
-            "at most 2",
-        ),
-        (
-            lambda x: F.embedding_bag(
-                mg.tensor([0]), x, mg.tensor([]).long(), include_last_offset=True
-            ),
-            ShapeError,
-            "bags",
-        ),
-        (lambda x: F.embedding_bag(mg.tensor(0), x), ShapeError, "needs indices"),
-        (lambda x: F.embedding_bag(mg.tensor([[0]]), x[0]), ShapeError, "needs indices"),
-        (lambda x: F.embedding_bag(mg.tensor([[0]]), x, mode="amax"), ValueError, "mode must be"),
-        (
-            lambda x: F.embedding_bag(mg.tensor([[0]]), x, mode="max", scale_grad_by_freq=True),
-            ValueError,
-            "scale_grad_by_freq",
-        ),
-        (lambda x: F.embedding_bag(mg.tensor([[0]]), x, sparse=True), NotImplementedError, "dense"),
-        (
-            lambda x: F.embedding_bag(mg.tensor([[0]]), x, padding_idx=4),
-            IndexError,
-            "padding_idx 4",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([[0]]), x, per_sample_weights=x[:1, :1]),
-            NotImplementedError,
-            "per_sample_weights",
-        ),
-        (
-            lambda x: F.embedding_bag(mg.tensor([[0]]), x, mode="sum", per_sample_weights=x[0]),
-            ShapeError,
-            "shape of the indices",
-        ),
-        (
-            lambda x: F.embedding_bag(
-                mg.tensor([[0]]), x, mode="sum", per_sample_weights=x[:1, :1].float()
-            ),
-            DTypeError,
-            "dtype of weight",
-        ),
-        (
-            lambda x: F.fractional_max_pool2d(x, 2, 2),
-            ShapeError,
-            "fractional_max_pool2d: input must have 4",
-        ),
-        (lambda x: F.fractional_max_pool2d(x[None], 2), ValueError, "one of the two"),
-        (lambda x: F.fractional_max_pool2d(x[None], 2, 2, 0.5), ValueError, "one of the two"),
-        (
-            lambda x: F.fractional_max_pool2d(x[None], 2, output_ratio=1.5),
-            ValueError,
-            "between 0 and 1",
-        ),
-        (
-            lambda x: F.fractional_max_pool2d(x[None], 0, 2),
-            ValueError,
-            "kernel_size must be at least 1",
-        ),
-        (
-            lambda x: F.fractional_max_pool2d(x[None], 2, output_ratio=0.1),
-            ValueError,
-            "output_size must be at least 1",
-        ),
-        (lambda x: F.fractional_max_pool2d(x[None], 3, 3), ShapeError, "at most the axis plus 1"),
-        (lambda x: F.fractional_max_pool2d(x[None].long(), 2, 2), DTypeError, "floating"),
-        (
-            lambda x: F.fractional_max_pool2d(x[None], 2, 2, _random_samples=x),
-            ShapeError,
-            r"must have the shape \(1, 1, 2\)",
-        ),
-        (
-            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), mg.tensor([9]), mg.tensor([1])),
-            ShapeError,
-            "input_lengths must be 1 lengths from 0 to 4",
-        ),
-        (
-            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), [4.0], [1]),
-            DTypeError,
-            "input_lengths must be integers",
-        ),
-        (
-            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), [4], [-1]),
-            ShapeError,
-            "target_lengths must be 1 lengths from 0 to 1",
-        ),
-        (
-            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([1, 2]), [4], [1]),
-            ShapeError,
-            "2 targets one after the other do not fit",
-        ),
-    ],
-)
-def test_bad_arguments_of_distances_and_unpooling_are_named(call, error, words):
-    with pytest.raises(error, match=words):
-        call(mg.tensor(normal(4, 5)))
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
