@@ -224,18 +224,23 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     of them.
     """
     kind, document = kept(shown)
-    around = {
-        "padding": "5px" if framed else "16px",
-        "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
-    }
-    style = compact(stylesheet()) + _PAGE_CSS % around
     program = compact(_program(shown)) + _START % {
         "options": embed(
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
         )
     }
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
-    return html_document(title, style, program, plain, data, str(options.get("lang", "en")))
+    lang = str(options.get("lang", "en"))
+    return html_document(title, page_style(framed), program, plain, data, lang)
+
+
+def page_style(framed: bool) -> str:
+    """The styles of a page, or of a frame in a notebook."""
+    around = {
+        "padding": "5px" if framed else "16px",
+        "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
+    }
+    return compact(stylesheet()) + _PAGE_CSS % around
 
 
 def _program(shown: Mapping[str, Any]) -> str:

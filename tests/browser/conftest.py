@@ -5,13 +5,17 @@ right for them to tell the truth.
 the user's leaks in or out.
 - The browser reaches this machine only: it resolves no other name or address. Each attempt is
 remembered, and so is each console error.
-- All pages of tests are opened in one tab, all notebooks in one JupyterLab tab. A test that fails
-leaves a new tab to the next test.
+- All pages of tests are opened in one tab, all notebooks in one JupyterLab tab. Traces are shown
+one after another on one page, since a page of its own (`viz.to_html`) loads the viewer's module
+again; tests of what such a page does hand its text to `show`. A test that fails leaves a new tab to
+the next one.
 - Waiting is done by the browser (`page.wait_for_...`), never by `time.sleep`: that would stop the
 handlers that see the page's requests.
 """
 
 import contextlib
+import functools
+import http.server
 import json
 import os
 import re
@@ -19,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -28,8 +33,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minigrad.viz import page
+from minigrad.viz.bundle import compact, script
+from minigrad.viz.html_document import html_document
+from minigrad.viz.layout import with_layout
 
-from minigrad import viz
 from tests.helpers import without_unix
 
 TOKEN = "course"
@@ -346,24 +354,94 @@ def visit(request, tabs) -> Iterator[Visit]:
         lab.close_all(None if failed else visit.page)
 
 
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory) -> Path:
+    """A page with the viewer's module, on which tests put one viewer after another. It has the
+    content security policy of a Trace's own page.
+    """
+    path = tmp_path_factory.mktemp("bench") / "bench.html"
+    program = compact(script()) + ON_THE_BENCH
+    text = html_document("bench", page.page_style(framed=False), program, "")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+PARTS = "arraysOf brief curve elementAt folder inLines meetAt meetingOf mount namesOf passText"
+ON_THE_BENCH = f"""
+let viewer;
+listenFirstKey(() => viewer);
+globalThis.parts = {{ {", ".join(PARTS.split())}, readNumber, sentence, short, TEXTS, translator }};
+globalThis.place = () => {{
+    viewer?.destroy();
+    const main = document.createElement("main");
+    main.id = "minigrad";
+    document.body.replaceChildren(main);
+    for (const element of [document.documentElement, document.body])
+        for (const name of ["style", "data-theme"]) element.removeAttribute(name);
+    scrollTo(0, 0);
+    return main;
+}};
+globalThis.show = (text, options) => {{
+    const found = JSON.parse(text), main = place();
+    document.title = found.title || "Trace";
+    document.documentElement.lang = options.lang ?? "en";
+    viewer = mount(main, found, options);
+}};
+"""
+
+
 @pytest.fixture
-def show(visit, tmp_path) -> Iterator[Callable[..., Any]]:
-    """A function that opens a Trace's page, or the text of one, and returns the viewer (the
-    first, where there are several).
+def parts(visit, bench) -> Iterator[Any]:
+    """A page on which `parts` holds the viewer's functions, and `place` gives an element."""
+    on_bench(visit.page, bench)
+    visit.page.evaluate("() => { place(); }")
+    yield visit.page
+    visit.assert_clean()
+
+
+def on_bench(tab: Any, bench: Path) -> None:
+    """Opens the page, unless the tab shows it already."""
+    if tab.url != bench.as_uri():
+        tab.goto(bench.as_uri())
+
+
+@pytest.fixture
+def show(visit, bench, tmp_path) -> Iterator[Callable[..., Any]]:
+    """A function that shows a Trace as its page does, or opens the text of a page, and returns the
+    viewer (the first, where there are several).
     """
 
     def go(what: Any, width: int | None = None, height: int = 900, **options: Any) -> Any:
+        tab = visit.page
         if width:
-            visit.page.set_viewport_size({"width": width, "height": height})
-        return open_text(
-            visit,
-            tmp_path,
-            what if isinstance(what, str) else viz.to_html(what, **options),
-            "section.mg-root",
+            tab.set_viewport_size({"width": width, "height": height})
+        if isinstance(what, str):
+            return open_text(visit, tmp_path, what, "section.mg-root")
+        on_bench(tab, bench)
+        tab.mouse.move(0, 0)  # away from where the test before has pointed
+        told = {**page.options_of(**options), "heading": True}
+        tab.evaluate(
+            "([text, options]) => show(text, options)", [page.embed(with_layout(what)), told]
         )
+        return tab.locator("section.mg-root").first
 
     yield go
     visit.assert_clean()
+
+
+@contextlib.contextmanager
+def web_server(folder: Path) -> Iterator[str]:
+    """The address of a plain web server with the files of a folder."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def open_text(visit: Visit, folder: Path, text: str, part: str) -> Any:
@@ -398,6 +476,17 @@ def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
             return seen; }}""",
         list(steps),
     )
+
+
+def step_of(viewer: Any) -> int:
+    """The step at which the viewer stands."""
+    return int(viewer.locator(".mg-counter").first.inner_text().split("/")[0])
+
+
+def step_at(trace: Any, phase: str, node: str) -> int:
+    """The number of the first step of a phase at a node."""
+    steps = enumerate(trace["steps"], 1)
+    return next(k for k, step in steps if (step["phase"], step["node"]) == (phase, node))
 
 
 CHECK = """async (selector) => {

@@ -8,18 +8,13 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
+from tests.browser.conftest import step_at
 
 pytestmark = pytest.mark.browser
 
 
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
-
-
-def step_to(trace, phase, node):
-    return 1 + next(
-        k for k, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node)
-    )
 
 
 def points_of(path):
@@ -29,7 +24,7 @@ def points_of(path):
 
 def test_a_step_shows_the_curve_of_its_operation_and_the_tangent_at_the_point(show):
     trace = trace_function(f, 2.0, 5.0)
-    viewer = show(trace, 1280, 800, step=step_to(trace, "adjoint", "x2"))
+    viewer = show(trace, 1280, 800, step=step_at(trace, "adjoint", "x2"))
     curve = viewer.locator(".mg-now > .mg-curve")
     said = curve.locator("svg").get_attribute("aria-label")
     assert said == "Curve of v4, at 5 its value is −0.9589 and its slope 0.2837."

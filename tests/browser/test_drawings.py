@@ -44,8 +44,9 @@ def relative_luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("preferred", ["light", "dark"])
-@pytest.mark.parametrize("theme", ["true", "false", None])
+@pytest.mark.parametrize(
+    ("theme", "preferred"), [("true", "dark"), ("false", "light"), (None, "dark")]
+)
 def test_a_drawing_in_a_notebook_has_the_notebooks_colours(visit, tmp_path, theme, preferred):
     """The notebook's theme counts; without one, as on a plain page, the reader's preference."""
     inside = drawing()._repr_mimebundle_()["text/html"]

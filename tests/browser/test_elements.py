@@ -3,14 +3,13 @@ mode; by pointer and by keys."""
 
 import numpy as np
 import pytest
-from minigrad.viz.bundle import script
 from minigrad.viz.numbers import short
 
 import minigrad as mg
 import minigrad.nn.functional as F
 from minigrad import viz
 from minigrad.watch import trace_function
-from tests.browser.conftest import to
+from tests.browser.conftest import step_at, to
 
 pytestmark = pytest.mark.browser
 
@@ -55,22 +54,8 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture
-def module(visit, tmp_path):
-    """The viewer's functions on a page of their own."""
-    path = tmp_path / "page.html"
-    names = "meetingOf, arraysOf, meetAt, elementAt, folder"
-    path.write_text(
-        f"<script type=module>{script()}\nwindow.parts = {{ {names} }};</script>", encoding="utf-8"
-    )
-    visit.page.goto(path.as_uri())
-    visit.page.wait_for_function("() => !!window.parts")
-    yield visit.page
-    visit.assert_clean()
-
-
 EACH_MEETING = """(trace, visit) => {
-    const { meetingOf, arraysOf, folder } = window.parts, at = folder(trace);
+    const { meetingOf, arraysOf, folder } = parts, at = folder(trace);
     const byId = new Map(trace.nodes.map((node) => [node.id, node])),
         edges = new Map(trace.edges.map((e) => [e.id, e]));
     trace.steps.forEach((step, i) => {
@@ -82,7 +67,7 @@ EACH_MEETING = """(trace, visit) => {
     });
 }"""
 EVERY = f"""(trace) => {{
-    const {{ meetAt }} = window.parts, found = [];
+    const {{ meetAt }} = parts, found = [];
     ({EACH_MEETING})(trace, (meeting, arrays, i) => {{
         const {{ shape, elements }} = arrays.get(meeting.target)[meeting.column];
         const totals = elements.map((_, flat) => {{
@@ -101,13 +86,13 @@ EVERY = f"""(trace) => {{
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_meets_in_each_element_is_what_the_engine_computed(module, name):
+def test_what_meets_in_each_element_is_what_the_engine_computed(parts, name):
     """Every element of every step, in all three columns: the products that the view writes down
     add up to the number of the Trace. No operand is used twice here, so that no adjoint has other
     parts."""
     f, inputs = PROGRAMS[name]
     trace = trace_function(f, *inputs, tangents=[numbers(*x.shape) for x in inputs])
-    found = module.evaluate(EVERY, trace)
+    found = parts.evaluate(EVERY, trace)
     columns = {(op, column) for _, op, column, _, _ in found}
     made = {node["op"] for node in trace["nodes"] if "terms" in node}
     assert columns >= {(op, column) for op in made for column in "vdg"}
@@ -118,7 +103,7 @@ def test_what_meets_in_each_element_is_what_the_engine_computed(module, name):
 
 
 IN_PARTS = f"""(trace) => {{
-    const {{ meetAt, elementAt }} = window.parts, found = [];
+    const {{ meetAt, elementAt }} = parts, found = [];
     const placesOf = ({{ from, shape }}) => from.reduce((all, first, axis) => all.flatMap((one) =>
         Array.from({{ length: shape[axis] }}, (_, i) => [...one, first + i])), [[]]);
     ({EACH_MEETING})(trace, (meeting, arrays) => {{
@@ -161,18 +146,12 @@ def down(x):
     ],
     ids=["product", "long", "layer", "images", "pooling"],
 )
-def test_of_large_arrays_what_meets_in_a_block_is_held(module, f, inputs, met):
+def test_of_large_arrays_what_meets_in_a_block_is_held(parts, f, inputs, met):
     trace = trace_function(f, *inputs, tangents=[numbers(*x.shape) for x in inputs])
-    found = module.evaluate(IN_PARTS, trace)
+    found = parts.evaluate(IN_PARTS, trace)
     assert met <= {(op, column) for op, column, _, _ in found}
     for op, column, total, element in found:
         assert total == pytest.approx(element, rel=1e-6, abs=1e-6), (op, column)
-
-
-def step_at(trace, phase, node):
-    return 1 + next(
-        i for i, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node)
-    )
 
 
 def lit(viewer, node, column):
@@ -347,10 +326,10 @@ def test_the_view_speaks_chinese_and_fits_a_phone(show, visit):
     assert wide <= 390
 
 
-def test_of_a_nan_no_number_is_larger(module):
+def test_of_a_nan_no_number_is_larger(parts):
     trace = trace_function(
         lambda x: F.max_pool1d(x, 3).sum(), [[[1.0, float("nan"), 2.0]]], mode="reverse"
     )
-    steps = module.evaluate(EVERY, trace)
+    steps = parts.evaluate(EVERY, trace)
     assert steps[0][3] == [pytest.approx(float("nan"), nan_ok=True)]
     assert mg.tensor([1.0, float("nan"), 2.0]).max().isnan()

@@ -1,6 +1,4 @@
-"""Programs, checkpoints and predictions of arrays in a real browser, and the boxes that page and
-still must agree on.
-"""
+"""Programs, checkpoints and predictions of arrays in a real browser."""
 
 import json
 import re
@@ -8,15 +6,14 @@ import re
 import numpy as np
 import pytest
 from minigrad.lessons.grading.kinds.predict import Predict
-from minigrad.viz.grouping import Tree
 
 import minigrad as mg
 from minigrad import viz
 from minigrad.program import trace as record
 from minigrad.trace.replay import state_at
 from minigrad.watch import trace_function
-from tests.browser.conftest import at_each, to
-from tests.browser.test_views import Tower, step_of, view
+from tests.browser.conftest import at_each, step_of, to
+from tests.browser.test_views import view
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
@@ -109,27 +106,6 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
         .inner_text()
         .startswith("Kept for the reverse pass: 8 B in 1 value (")
     ), "v1 keeps what the checkpoint holds"
-
-
-def test_page_and_still_show_the_same_boxes(show):
-    mg.manual_seed(3)
-    model = Tower()
-    tower = trace_function(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]], mode="reverse")
-
-    def chain(x):
-        for _ in range(400):
-            x = mg.sin(x)
-        return x
-
-    two = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.Tanh()))
-    unlike = trace_function(lambda x: two(x).sum(), [[0.5, -1.0, 2.0]], mode="reverse")
-    for trace in (tower, unlike, trace_function(chain, 0.3, mode="reverse", source="")):
-        viewer = show(trace)
-        there = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.dataset.node)")
-        tree = Tree(trace)
-        assert there == tree.shown(tree.open_at_first())
-        labels = viewer.locator(".mg-group-name").all_text_contents()
-        assert labels == [f"▸ {tree.groups[one].label}" for one in there if one in tree.groups]
 
 
 # ---- predictions

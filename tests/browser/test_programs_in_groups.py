@@ -139,8 +139,7 @@ def test_a_group_that_the_reader_closes_stays_closed(show, trace):
     assert viewer.locator(".mg-opened .mg-fold").count() == opened - 1
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_page_and_still_have_the_same_groups_of_a_program(show, trace, lang):
+def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
     def lines(x):
         a = x * 2 + x - 1
         b = a * a + a - x * 3 + 1 - a + x
@@ -152,7 +151,10 @@ def test_page_and_still_have_the_same_groups_of_a_program(show, trace, lang):
         return x
 
     flat = trace_function(eval("lambda x: " + " + ".join(["x * 2.0"] * 100)), 1.0, mode="primal")
-    for one in (trace, trace_function(repeated, 0.5, mode="primal"), flat):
+    again = trace_function(repeated, 0.5, mode="primal")
+    two = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.Tanh()))
+    modules = trace_function(lambda x: two(x).sum(), [[0.5, -1.0, 2.0]], mode="reverse")
+    for one, lang in ((trace, "zh"), (again, "en"), (flat, "en"), (modules, "en")):
         viewer = show(one, lang=lang)
         tree = Tree(one, viz.texts.words(lang))
         there = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.dataset.node)")
@@ -178,7 +180,9 @@ def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, vis
     assert card.locator(".mg-caption").text_content() == "◇ if → 3 ✗ 5"
     assert "true" in card.text_content() and "mg-dangling" not in card.get_attribute("class")
     assert viewer.locator(".mg-skipped").all_text_contents() == ["y = -x", "3.0"]
-    axe(visit.page, "section.mg-root")
+    if size == (390, 844):
+        axe(visit.page, "section.mg-root")
+        return
     to(viewer, 1)
     assert viewer.locator(".mg-skipped").count() == 0, "nothing was decided yet"
     to(viewer, next(i for i, s in enumerate(trace["steps"], 1) if s.get("decides")))
@@ -220,24 +224,21 @@ def test_in_a_loop_the_line_of_a_step_is_marked_also_where_the_last_round_left_i
     assert {(5, "adjoint"), (7, "adjoint"), (5, "primal"), (7, "primal")} <= seen
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(
-    show, visit, axe, scheme
-):
+def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show, visit, axe):
     def fails(x, w):
         h = mg.tanh(x @ w)
         return h @ w
 
     found = viz.show(fails, [[1.0, 2.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    visit.page.emulate_media(color_scheme=scheme)
     viewer = show(found.trace, 1280, 800, step=len(found.trace["steps"]))
     message = viewer.locator(".mg-error").inner_text()
     assert message.startswith("This fails: ShapeError: matmul: shapes (1, 3) and (2, 3)")
     failing = viewer.locator(".mg-node.mg-failing")
     assert failing.count() == 1 and viewer.locator(".mg-node").count() == 5
     assert viewer.locator(".mg-source .mg-wrong").inner_text() == "h @ w"
-    red = failing.locator(".mg-card").evaluate("e => getComputedStyle(e).stroke")
-    assert red == ("rgb(179, 38, 30)" if scheme == "light" else "rgb(255, 157, 148)")
+    for scheme, red in (("light", "rgb(179, 38, 30)"), ("dark", "rgb(255, 157, 148)")):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert failing.locator(".mg-card").evaluate("e => getComputedStyle(e).stroke") == red
     axe(visit.page, "section.mg-root")
     assert "failed" in viz.to_svg(found.trace)
 

@@ -52,8 +52,14 @@ MET = """root => {
 }"""
 
 
-@pytest.mark.parametrize("name", TRACES)
-@pytest.mark.parametrize("width", [760, 900, 1100, 1280])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        *(("two layers", width) for width in (760, 1280)),
+        *(("three layers", width) for width in (900, 1100)),
+        ("arrays", 760),
+    ],
+)
 def test_no_edge_crosses_a_box_or_a_shape(show, name, width):
     viewer = show(TRACES[name](), width)
     met, shapes, in_lines = viewer.evaluate(MET)

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
+from tests.browser.conftest import step_at, step_of
 
 
 def f(x1, x2):
@@ -17,10 +18,6 @@ def f(x1, x2):
 @pytest.fixture(scope="module")
 def trace():
     return trace_function(f, 2.0, 5.0, mode="reverse")
-
-
-def step_to(trace, phase, node):
-    return next(k for k, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node))
 
 
 def until(page, look):
@@ -41,13 +38,9 @@ def not_left_on_the_stage(visit):
     until(visit.page, "!document.fullscreenElement")
 
 
-def counted(viewer):
-    return int(viewer.locator(".mg-counter").inner_text().split("/")[0])
-
-
 @pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
 def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trace, size):
-    k = step_to(trace, "adjoint", "x2")
+    k = step_at(trace, "adjoint", "x2") - 1
     viewer, page = show(trace, *size, step=k + 1), visit.page
     before = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     viewer.focus()
@@ -78,44 +71,44 @@ def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trac
     assert viewer.locator(".mg-tablebox").is_hidden()
     page.keyboard.press("Escape")
     until(page, "!document.querySelector('.mg-stage')")
-    assert viewer.locator(".mg-tablebox").is_visible() and counted(viewer) == k + 1
+    assert viewer.locator(".mg-tablebox").is_visible() and step_of(viewer) == k + 1
 
 
 def test_a_clicker_asks_before_each_answer(show, visit, trace):
-    k = step_to(trace, "adjoint", "x2")
+    k = step_at(trace, "adjoint", "x2") - 1
     viewer, page = show(trace, 1280, 720, step=k), visit.page
     viewer.get_by_role("button", name="Stage mode").click()
     said = viewer.locator(".mg-formula")
     page.keyboard.press("PageDown")
-    assert counted(viewer) == k and viewer.locator(".mg-say").inner_text() == "What comes next?"
+    assert step_of(viewer) == k and viewer.locator(".mg-say").inner_text() == "What comes next?"
     assert said.text_content().endswith("=?") and "0.2837" not in said.text_content()
     assert viewer.locator(".mg-asked-for").get_attribute("data-node") == "x2"
     page.keyboard.press("PageDown")
-    assert counted(viewer) == k + 1 and "cosx2" in said.text_content().replace(" ", "")
+    assert step_of(viewer) == k + 1 and "cosx2" in said.text_content().replace(" ", "")
     assert viewer.locator(".mg-asked-for").count() == 0
     page.keyboard.press("PageUp")
-    assert counted(viewer) == k
+    assert step_of(viewer) == k
     page.keyboard.press("q")
     page.keyboard.press("PageDown")
-    assert counted(viewer) == k + 1, "without questions a key is a step"
+    assert step_of(viewer) == k + 1, "without questions a key is a step"
     page.keyboard.press("f")
     until(page, "!document.querySelector('.mg-stage')")
     page.keyboard.press("Home")
     page.keyboard.press("PageDown")
     page.keyboard.press("PageDown")
     seed = next(i for i, s in enumerate(trace["steps"], 1) if s["phase"] == "seed")
-    assert counted(viewer) == seed, "outside the stage Page Down goes to the next phase"
+    assert step_of(viewer) == seed, "outside the stage Page Down goes to the next phase"
 
 
 def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
-    k = step_to(trace, "adjoint", "x2")
+    k = step_at(trace, "adjoint", "x2") - 1
     viewer = show(trace, 1280, 720, step=k, views=["predict"])
     viewer.get_by_role("button", name="Stage mode").click()
     visit.page.keyboard.press("PageDown")
-    assert counted(viewer) == k and viewer.locator(".mg-question-now").count() == 0
+    assert step_of(viewer) == k and viewer.locator(".mg-question-now").count() == 0
     viewer.get_by_label("Your answer").fill("-cos 5")
     visit.page.keyboard.press("Enter")
-    assert counted(viewer) == k + 1
+    assert step_of(viewer) == k + 1
 
 
 def test_a_phone_has_one_line_of_buttons(show, trace):
@@ -131,9 +124,9 @@ def test_inputs_and_seeds_are_not_asked(show, visit, trace):
     viewer.get_by_role("button", name="Stage mode").click()
     for k in (1, 2):
         visit.page.keyboard.press("PageDown")
-        assert counted(viewer) == k and trace["steps"][k - 1]["phase"] == "primal"
+        assert step_of(viewer) == k and trace["steps"][k - 1]["phase"] == "primal"
     visit.page.keyboard.press("PageDown")
-    assert counted(viewer) == 2, "the third step computes something"
+    assert step_of(viewer) == 2, "the third step computes something"
 
 
 def test_the_address_leads_to_a_step(visit, tmp_path, trace):
@@ -143,7 +136,7 @@ def test_the_address_leads_to_a_step(visit, tmp_path, trace):
     page.goto(f"{path.as_uri()}#step=11")
     viewer = page.locator("section.mg-root")
     viewer.wait_for()
-    assert counted(viewer) == 11
+    assert step_of(viewer) == 11
     viewer.focus()
     page.keyboard.press("ArrowRight")
     assert page.url.endswith("#step=12")
@@ -153,18 +146,17 @@ def test_the_address_leads_to_a_step(visit, tmp_path, trace):
         page.goto("about:blank")
         page.goto(path.as_uri() + other)
         viewer.wait_for()
-        assert counted(viewer) == 2
+        assert step_of(viewer) == 2
     page.goto("about:blank")
     page.goto(f"{path.as_uri()}#step=999")
     viewer.wait_for()
-    assert counted(viewer) == len(trace["steps"])
+    assert step_of(viewer) == len(trace["steps"])
     visit.assert_clean()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
-    k = step_to(trace, "adjoint", "x2") + 1
+def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path):
+    visit.page.emulate_media(color_scheme="dark")
+    k = step_at(trace, "adjoint", "x2")
     viewer = show(trace, 1280, 800, step=k)
     for kind in ("svg", "png"):
         viewer.get_by_label("View", exact=True).click()

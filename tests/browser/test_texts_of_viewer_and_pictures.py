@@ -4,7 +4,6 @@ passes.
 
 import pytest
 from minigrad.lessons import operation_steps, reference
-from minigrad.viz.bundle import script
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.speech import names_of, pass_text, sentence
 from minigrad.viz.texts import LANGUAGES, texts, words
@@ -29,35 +28,21 @@ FILLED = {
 }
 
 
-@pytest.fixture
-def page(visit, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(
-        f"<script type=module>{script()}\nwindow.words = {{ translator, sentence, passText, namesOf"
-        " };</script>",
-        encoding="utf-8",
-    )
-    visit.page.goto(path.as_uri())
-    visit.page.wait_for_function("() => !!window.words")
-    yield visit.page
-    visit.assert_clean()
-
-
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_text_of_the_table_is_the_same(page, lang):
+def test_every_text_of_the_table_is_the_same(parts, lang):
     known = [*texts()["en"], *texts()["zh"], "no such text"]
     # the titles of views are read from the views' own files, on both sides
     t, names = words(lang), [name for name in known if not name.startswith("view_")]
     assert len(names) > 250
-    said = page.evaluate(
-        "([lang, names, filled]) => names.map((name) => words.translator(lang)(name, filled))",
+    said = parts.evaluate(
+        "([lang, names, filled]) => names.map((name) => parts.translator(lang)(name, filled))",
         [lang, names, FILLED],
     )
     assert said == [t(name, **FILLED) for name in names]
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_sentence_is_the_same(page, lang):
+def test_every_sentence_is_the_same(parts, lang):
     t = words(lang)
     traces = list(all_samples().values())
     traces.append(trace_function(lambda x: checkpoint(lambda y: mg.sin(y) * y, x) * x, 0.5))
@@ -68,11 +53,11 @@ def test_every_sentence_is_the_same(page, lang):
     for trace in traces:
         names = names_of(trace)
         code = """([trace, lang]) => {
-            const t = words.translator(lang), names = words.namesOf(trace);
-            return trace.steps.map((step) => [words.sentence(step, t, names),
-                words.passText(trace, t, step.pass)]);
+            const t = parts.translator(lang), names = parts.namesOf(trace);
+            return trace.steps.map((step) => [parts.sentence(step, t, names),
+                parts.passText(trace, t, step.pass)]);
         }"""
-        said = page.evaluate(code, [trace, lang])
+        said = parts.evaluate(code, [trace, lang])
         assert said == [
             [sentence(step, t, names), pass_text(trace, t, step.get("pass"))]
             for step in trace["steps"]

@@ -1,5 +1,5 @@
-"""What each view says at every step of every Trace that a lesson shows, against the Trace itself,
-in a real browser.
+"""What each view says at every step of a Trace of each sort, against the Trace itself, in a real
+browser.
 
 The laws of the Trace (minigrad/trace/replay.py) hold for the document; here they are asked of what
 the reader sees: the dictionary of the algorithm, the sums at each cut, the bytes of the memory
@@ -11,21 +11,21 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.numbers import short
-from minigrad.viz.scale import too_large
 
 import minigrad as mg
-from minigrad import viz
+from minigrad import optim
+from minigrad.program import trace as record
 from minigrad.trace import check_laws, state_at
 from minigrad.trace.replay import cut_sums
-from minigrad.watch import trace_function
-from tests.helpers.lesson_traces import NOTEBOOKS, collect
+from minigrad.watch import trace_function, trace_training_step
 
 pytestmark = pytest.mark.browser
 
-MOST_STEPS = 60  # of longer Traces so many states are looked at
+MOST_STEPS = 30  # of longer Traces so many states are looked at
 WIDTHS = {"bool": 1, "bfloat16": 2, "complex64": 8, "complex128": 16}
 
 # Goes through all states; gives what the views and the table say at the wanted ones, and the first
@@ -186,7 +186,7 @@ def computed(trace):
 
 
 # Long: one comparison after another, in the browser.
-def hold(trace, visit, path):
+def hold(trace, show, visit):
     """Ask all views of one Trace."""
     last, passes = len(trace["steps"]), trace.get("passes") or []
     lawful = check_laws(trace) == []
@@ -196,9 +196,7 @@ def hold(trace, visit, path):
         else sorted({*range(0, last + 1, -(-last // MOST_STEPS)), last})
     )
     views = ["story", "algorithm", "orders", "cut", "memory", "arrays", "jacobian"]
-    path.write_text(viz.to_html(trace, views=views), encoding="utf-8")
-    visit.page.goto(path.as_uri())
-    visit.page.locator("section.mg-root").first.wait_for()
+    show(trace, views=views)
     found = json.loads(visit.page.evaluate(WALK, [wanted, last]))
     assert "seen" in found, f"{trace['title']}: {found.get('failed')}"
     adjoints, buffers = (
@@ -305,9 +303,7 @@ def hold(trace, visit, path):
                     float(shown.replace("−", "-")), end[node, "g"], rel_tol=2e-3
                 )
 
-    path.write_text(viz.to_html(trace, views=["predict"]), encoding="utf-8")
-    visit.page.goto(path.as_uri())
-    visit.page.locator("section.mg-root").first.wait_for()
+    show(trace, views=["predict"])
     asked, certain = visit.page.evaluate(PREDICT), computed(trace)
     if asked is None:
         assert not certain, f"{trace['title']}: no predict mode"
@@ -329,35 +325,6 @@ def hold(trace, visit, path):
     )
 
 
-def one_of_each_sort(traces):
-    """Of the Traces whose columns, phases, passes and other parts are alike, the longest of at most
-    60 steps, or else the shortest. A view reads nothing else of a Trace but its numbers, which
-    tests/viz/test_lesson_traces.py checks in all of them.
-    """
-    found = {}
-    for trace in sorted((t for t in traces if not too_large(t)), key=lambda t: len(t["steps"])):
-        sort = (
-            tuple(column["key"] for column in trace["columns"]),
-            frozenset(step["phase"] for step in trace["steps"]),
-            any(node.get("shape") for node in trace["nodes"]),
-            any(node.get("memory") for node in trace["nodes"]),
-            min(len(trace.get("passes") or []), 2),
-            "jacobian" in trace,
-        )
-        if sort not in found or len(trace["steps"]) <= 60:
-            found[sort] = trace
-    return found.values()
-
-
-@pytest.mark.whole
-def test_every_view_says_what_the_traces_of_the_lessons_say(visit, tmp_path):
-    shown = one_of_each_sort(trace for path in NOTEBOOKS for trace in collect(path)["shown"])
-    assert len(shown) > 5
-    for trace in shown:
-        hold(trace, visit, tmp_path / "page.html")
-    visit.assert_clean()
-
-
 class Net(mg.nn.Module):
     def __init__(self):
         self.first, self.second = mg.nn.Linear(2, 3), mg.nn.Linear(3, 1)
@@ -368,31 +335,50 @@ class Net(mg.nn.Module):
 
 def examples():
     """One Trace of each sort: numbers, arrays that are broadcast, layers, growing graphs, a name
-    of several letters, Jacobians.
+    of several letters, Jacobians, a training step, a checkpoint, a compiled program.
     """
     mg.manual_seed(3)
     net = Net()
+    w, x = (mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in ([2.0, -1.0], 0.5))
 
     def second(x):
         (g,) = mg.autograd.grad(mg.sin(x) * x, x, create_graph=True)
         return g
 
+    def slope(w):
+        return mg.autograd.grad((w.tanh() * w).sum(), [w])[0]
+
+    with np.errstate(all="ignore"):
+        infinite = trace_function(lambda a, b: mg.log(a) * b + a / a, 0.0, -2.0)
     return {
         "numbers": trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0),
         "broadcast": trace_function(
-            lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3]
+            lambda x, b: ((x + b) * x).sum(),
+            [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]],
+            [0.1, 0.2, -0.3],
+            mode="reverse",
         ),
-        "layers": trace_function(
-            lambda x: net(x).square().sum(), [[0.5, -1.0], [1.0, 0.0]], mode="both"
-        ),
+        "layers": trace_function(lambda x: net(x).square().sum(), [[0.5, -1.0], [1.0, 0.0]]),
         "growing": trace_function(second, 0.5),
-        "names": trace_function(lambda phi, alpha_long: mg.sin(phi) * alpha_long + phi, 0.9, 2.0),
+        "infinite": infinite,
+        "names": trace_function(
+            lambda phi, alpha_long: mg.sin(phi) * alpha_long + phi, 0.9, 2.0, mode="forward"
+        ),
         "large": trace_function(
-            lambda x: (x * x).mean(), [[float(i * j % 7) for i in range(9)] for j in range(8)]
+            lambda x: (x * x).mean(),
+            [[float(i * j % 7) for i in range(9)] for j in range(8)],
+            mode="primal",
         ),
         "jacobian": jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0),
         "columns": jacobian_trace(lambda x: mg.exp(x) * x.sum(), [0.5, -1.0], by="columns"),
         "rows": jacobian_trace(lambda x: mg.exp(x) * x.sum(), [0.5, -1.0], by="rows"),
+        "update": trace_training_step(
+            lambda t: ((w * x).sum() - t) ** 2, optim.SGD([w, x], lr=0.1), 1.5
+        ),
+        "checkpoint": trace_function(
+            lambda x: mg.checkpoint(lambda a: mg.sin(a * a).exp(), x).square(), 0.5, mode="reverse"
+        ),
+        "program": record(slope, w).as_trace(w),
     }
 
 
@@ -404,10 +390,12 @@ def examples():
         "jacobian",
         *(
             pytest.param(name, marks=pytest.mark.whole)
-            for name in ("layers", "growing", "names", "large", "columns", "rows")
+            for name in (
+                *("layers", "growing", "infinite", "names", "large", "columns", "rows"),
+                *("update", "checkpoint", "program"),
+            )
         ),
     ],
 )
-def test_every_view_says_what_the_trace_says(name, visit, tmp_path):
-    hold(examples()[name], visit, tmp_path / "page.html")
-    visit.assert_clean()
+def test_every_view_says_what_the_trace_says(name, show, visit):
+    hold(examples()[name], show, visit)
