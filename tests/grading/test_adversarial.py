@@ -1,9 +1,11 @@
-"""Submissions that are honest, wrong, broken, cheating, hostile and sly: each gets the points that
-it deserves, and nothing else happens.
+"""Submissions that are cheating, hostile and sly: each gets the points that it deserves, and
+nothing else happens.
 
-They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is
-no text) with the points that each deserves; sheet.py is what they answer. A pasted right
-implementation is not among the cheats: it cannot be told by its values.
+They are data: cheating, hostile and sly hold them (.txt, and .py for what is no text) with the
+points that each deserves; sheet.py is what they answer. Attacks that leave the points as they are,
+or take those of one exercise, share submissions. A pasted right implementation is not among the
+cheats: it cannot be told by its values. Honest, wrong and broken work is that of test_worker.py,
+test_odd_but_honest.py, test_kinds.py and test_submissions.py.
 """
 
 from __future__ import annotations
@@ -11,10 +13,14 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
+import importlib
 import os
+import py_compile
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import sysconfig
 import tempfile
 import threading
@@ -25,32 +31,41 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.lessons.grading import grades, one_submission, pages, run, sandbox, supervisor
-from minigrad.lessons.grading.judge import Judgement
+from minigrad.lessons.grading.judge import Judgement, judge
+from minigrad.lessons.grading.local import run_cases
 
-from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
+from tests.helpers.adversarial import cheating, hostile, lies, sheet, sly
 from tests.helpers.adversarial.lab import POINTS, Submission, notebook
 from tests.helpers.grader_libraries import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
-MODULES = (honest, wrong, broken, cheating, hostile, sly)
+MODULES = (cheating, hostile, sly)
 SUBMISSIONS: dict[str, Submission] = {
-    f"{m.__name__} {name}": h for m in MODULES for name, h in m.SUBMISSIONS.items()
+    f"{m.__name__.rpartition('.')[2]} {name}": h
+    for m in MODULES
+    for name, h in m.SUBMISSIONS.items()
 }
 MARK = "minigrad-was-here"
 OUTSIDE = [
     Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))
 ]
 
-SAMPLE = {
-    honest: ("a lambda", "magics", "no metadata at all"),
-    wrong: ("1 overwrites at fan-out", "forgets g"),
-    broken: ("a syntax error", "an endless loop in a call", "a zip"),
-    cheating: ("func.vjp", "the grader's memory", "a float that lies", "forged answers"),
-    hostile: ("a daemon", "kills its parent", "writes outside", "script in everything"),
-    sly: ("homoglyphs", "answers written early, then exit with 0"),
+SAMPLE = (
+    *("cheating ways to the derivative", "cheating values that lie"),
+    *("cheating looks for the answer everywhere", "cheating writes what a grader writes"),
+    *("hostile everything that is refused", "hostile script in everything"),
+    *("sly answers written early, then exit with 0", "sly output closed"),
+)
+"""What the default run grades."""
+LIES = {
+    "vjp_sin": lies.VALUES,
+    "order": lies.ORDERS,
+    "gradients": lies.GRADIENTS,
+    "slope": dict(enumerate(lies.NUMBERS)),
 }
-"""Submissions of each family, for the default run."""
+PREPARED = "prepared"
+"""Printed by attacks that prepare themselves in a cell."""
 
 pytestmark = pytest.mark.skipif(
     not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
@@ -105,20 +120,13 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-def chosen(whole: bool) -> dict[str, Submission]:
-    """The sample, or all that attack and every third of the others, by the student's name."""
-    attacks = (cheating, hostile, sly)
-    every = {m: list(m.SUBMISSIONS)[:: 1 if m in attacks else 3] for m in MODULES}
-    names = [(m, name) for m in MODULES for name in (every if whole else SAMPLE)[m]]
-    return {f"{m.__name__} {name}": m.SUBMISSIONS[name] for m, name in names}
-
-
 @pytest.fixture(scope="module")
 def graded(request, tmp_path_factory, libraries_folder):
     """The submissions, graded once, with a listener on this machine."""
     whole, top = request.config.getoption("whole"), tmp_path_factory.mktemp("adversarial")
     with made_once(libraries_folder):
-        yield from grading(chosen(whole), top, jobs=2 if whole else 1)
+        chosen = SUBMISSIONS if whole else {name: SUBMISSIONS[name] for name in SAMPLE}
+        yield from grading(chosen, top, jobs=2 if whole else 1)
 
 
 # Long: one class is graded for all tests.
@@ -170,7 +178,7 @@ def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
         one_submission.sheet_at(str(sheet / "sheet.py"))  # Python may keep its bytecode beside it
         before = tree(*watched)
         patch = pytest.MonkeyPatch()
-        patch.setattr(supervisor, "CELL_S", 0.5)
+        patch.setattr(supervisor, "CELL_S", 2.0)
         same_cases_for_all(patch)
         try:
             options = run.Options(jobs=jobs, wrap=False)
@@ -194,10 +202,12 @@ def same_cases_for_all(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "cases_for", cases_for)
 
 
-def test_there_are_enough_of_each_kind():
-    assert len(SUBMISSIONS) >= 100
-    assert all(len(m.SUBMISSIONS) >= 20 for m in MODULES)
-    assert all(set(h.deserves) == set(POINTS) for h in SUBMISSIONS.values())
+def test_attacks_that_prepare_themselves_have_done_so(graded):
+    for result in graded.report.results:
+        if PREPARED in str(graded.hand_ins[result.student].content):
+            assert PREPARED in result.record["printed"], (result.student, result.record["cells"])
+        if result.student == "cheating values that lie":
+            assert result.record["cells"] == {}
 
 
 def test_everybody_is_graded(graded):
@@ -215,7 +225,8 @@ def test_each_gets_what_it_deserves(graded):
                 judged = [j for j in graded.judgements(student) if j.exercise == exercise]
                 why = [g.say for j in judged for g in j.groups] or [record["problem"]]
                 got = f"{exercise} is worth {deserved}, got {given.get(exercise, 0.0)}"
-                unfair.append(f"{student}: {got}: {why} {record.get('cells')}")
+                told = record.get("cells"), record.get("printed", "")[-200:]
+                unfair.append(f"{student}: {got}: {why} {told}")
     assert not unfair, "\n".join(unfair)
 
 
@@ -242,17 +253,19 @@ def test_no_process_is_left_behind(graded):
     assert graded.strays == []
 
 
-def test_the_attacks_name_modules_of_the_grader():
-    """A submission that names a module which has another name by now attacks nothing."""
-    named = {
-        name
-        for path in ADVERSARIAL.glob("*.txt")
-        for name in re.findall(r"\buntrusted\.(\w+)'", path.read_text(encoding="utf-8"))
-    }
-    assert {"withheld", "protocol", "worker"} <= named
-    assert {
-        name for name in named if not (ROOT / "lessons/grading" / f"{name}.py").exists()
-    } == set()
+def test_the_attacks_name_what_the_grader_has():
+    """A submission that names what has another name by now attacks nothing."""
+    text = (ADVERSARIAL / "cheating.txt").read_text() + (ADVERSARIAL / "sly.txt").read_text()
+    modules = {name: f"minigrad.lessons.grading.{name}" for name in ("protocol", "worker")}
+    assert set(re.findall(r"\buntrusted\.(\w+)'", text)) == {*modules, "withheld"}
+    there = {name for module in modules.values() for name in vars(importlib.import_module(module))}
+    assert set(re.findall(r"\bw\.(\w+)", text)) - there == set()
+    assert set(re.findall(r"type\(o\).__name__ == '(\w+)'", text)) <= there
+
+
+RUNS_OR_FETCHES = set(
+    "script iframe object embed base form img video audio foreignobject animate set".split()
+)
 
 
 class _Looking(HTMLParser):
@@ -263,20 +276,7 @@ class _Looking(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag, attributes):
-        if tag in (
-            "script",
-            "iframe",
-            "object",
-            "embed",
-            "base",
-            "form",
-            "img",
-            "video",
-            "audio",
-            "foreignobject",
-            "animate",
-            "set",
-        ):
+        if tag in RUNS_OR_FETCHES:
             self.found.append(tag)
         for name, value in attributes:
             if name.startswith("on") or (
@@ -284,6 +284,34 @@ class _Looking(HTMLParser):
                 and not (value or "").startswith(("data:,", "#"))
             ):
                 self.found.append(f"{tag} {name}={value}")
+
+
+@pytest.mark.whole
+def test_each_way_to_the_derivative_works_in_the_library_as_it_is():
+    """A way that names what has another name by now attacks nothing. It runs in a process of its
+    own, since some load the library again.
+    """
+    py_compile.compile(str(ROOT / "minigrad" / "core" / "backward.py"))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.helpers.adversarial.ways"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = re.search(r"of (\d+) ways these work: (.*)", done.stdout)
+    assert told and len(told[2].split(", ")) == int(told[1]) > 25
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_no_lie_is_right(name):
+    asked = getattr(sheet, name)
+    cases = asked.cases(1)
+    for lie, answer in LIES[name].items():
+        judged = judge(asked, cases, run_cases(asked, cases, {name: answer}, 60))
+        right = [c.args for c, item in zip(cases, judged.items, strict=True) if item.right]
+        # Nothing of an empty array is wrong, nor of zeros.
+        assert not [args for args in right if np.any(args.get("g", 1))], lie
 
 
 def test_no_page_runs_or_fetches_anything(graded):

@@ -125,13 +125,6 @@ def test_a_lesson_with_its_solutions_loses_nothing(lesson):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs Matplotlib")
-@pytest.mark.parametrize("source", [*NEEDS_MATPLOTLIB.values()], ids=[*NEEDS_MATPLOTLIB])
-def test_what_computes_with_a_picture_is_no_loss(folder, source):
-    found = dry_run(write(folder, {"f": source}))
-    assert not found.lost, found
-
-
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs Matplotlib")
 def test_nothing_runs_any_more_with_stubs_once_a_picture_is_needed(folder, tmp_path):
     """A loop over what a stub gives may never end; what follows it runs once, with Matplotlib."""
     ran = tmp_path / "ran.txt"

@@ -1,34 +1,27 @@
-"""The commands of the instructors' guide, word for word, grade a class.
-
-Three students hand in: one is right, one is wrong, one is out to do harm.
-"""
+"""The commands of the instructors' guide, word for word, grade a class and walk through a term."""
 
 import csv
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import sandbox
+from minigrad.lessons.grading import one_submission, sandbox
 from minigrad.lessons.grading.sheet import load_sheet
+
+from minigrad.cli import main
+from tests.helpers.grader_libraries import made_once
 
 GUIDE = Path(__file__).parents[2] / "lessons" / "instructors_guide.md"
 NAME = "02_forward_and_reverse_mode"
 LESSON = GUIDE.with_name(f"{NAME}.ipynb")
-SECTION = (
-    GUIDE.read_text(encoding="utf-8")
-    .partition("## Assign, collect, grade")[2]
-    .partition("\n## ")[0]
-)
-COMMANDS = [
-    line
-    for block in re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
-    for line in block.splitlines()
-]
-(SCRIPT,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+TEXT = GUIDE.read_text(encoding="utf-8")
+GRADING = TEXT.partition("## Assign, collect, grade")[2].partition("\n## ")[0]
+TERM = TEXT.partition("## A term, from the first day")[2]
 HOSTILE = """\
 import os, signal, socket, subprocess
 for attempt in (
@@ -43,15 +36,60 @@ print("<script>document.title = 'PWNED'</script>")
 raise RuntimeError("<script>document.title = 'PWNED'</script>")
 """
 
-pytestmark = pytest.mark.skipif(
-    not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
-    reason="Landlock and seccomp are needed: see `minigrad grade doctor`",
-)
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.skipif(
+        not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
+        reason="Landlock and seccomp are needed: see `minigrad grade doctor`",
+    ),
+]
 
 
-def solved(released: dict, *, wrong: bool) -> dict:
+def blocks(section: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def commands(section: str) -> list[str]:
+    return [line for block in blocks(section, "sh") for line in block.splitlines() if line]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, libraries_folder):
+    """The folder where the instructor works."""
+    (tmp_path / "instructor").mkdir()
+    monkeypatch.chdir(tmp_path / "instructor")
+    with made_once(libraries_folder):
+        yield tmp_path / "instructor"
+    one_submission.close_servers()
+
+
+@pytest.fixture
+def say(capsys):
+    """Runs a command of the guide; returns its status and what it printed."""
+
+    def run(command: str) -> tuple[int, str]:
+        program, *words = shlex.split(command)
+        assert program == "minigrad"
+        status = main(words)
+        told = capsys.readouterr()
+        assert told.err == "", command
+        return status, told.out
+
+    return run
+
+
+def write_table(path: Path, *rows: str) -> None:
+    path.write_bytes(("\r\n".join(rows) + "\r\n").encode())
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def solved(released: dict, *, wrong: bool = False, more: str = "") -> str:
     """The released notebook with the right answers put in; wrong: with the classic mistake in
-    the sweep.
+    the sweep; more: the source of a cell at the end.
     """
     answers = {c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text())["cells"]}
     book = json.loads(json.dumps(released))
@@ -59,83 +97,53 @@ def solved(released: dict, *, wrong: bool) -> dict:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             text = "\n".join(line for line in answers[cell["id"]].split("\n") if "### " not in line)
             cell["source"] = text.replace("+=", "=") if wrong else text
-    return book
+    if more:
+        book["cells"].append(book["cells"][-1] | {"id": "more", "metadata": {}, "source": more})
+        book["cells"][-1] |= {"cell_type": "code", "outputs": [], "execution_count": None}
+    return json.dumps(book)
 
 
-def hand_in(folder: Path, student: str, book: dict) -> None:
-    """Into the folder of the guide, each student in another of the layouts."""
-    path = {
-        "ada": folder / "ada" / NAME / f"{NAME}.ipynb", "bob": folder / "bob" / "final (1).ipynb",
-        "eve": folder / "eve.ipynb",
-    }[student]  # fmt: skip
+def hand_in(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(book))
+    path.write_text(content)
 
 
-# Long: the guide's steps in their order.
-@pytest.mark.whole
-def test_the_guides_commands_and_its_script_grade_a_class_alike(tmp_path):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "minigrad").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m minigrad "$@"\n')
-    (programs / "minigrad").chmod(0o755)
-    here = tmp_path / "instructor"
-    here.mkdir()
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(GUIDE.parents[1]),
-    }
-    (here / "canvas.csv").write_bytes(
-        b'Student,ID,SIS Login ID,Section,Lesson 2 (20)\r\n"Lovelace, Ada",1,ada,A,\r\n"B,'
-        b' Bob",2,bob,A,\r\n"E, Eve",3,eve,A,\r\n'
+def test_its_commands_and_its_script_grade_a_class_alike(here, say):
+    """Three students hand in, each in another layout: one is right, one is wrong, one is out to do
+    harm.
+    """
+    (script,), marker = blocks(GRADING, "python"), here.parent / "marker"
+    write_table(
+        here / "canvas.csv",
+        "Student,ID,SIS Login ID,Section,Lesson 2 (20)",
+        *('"Lovelace, Ada",1,ada,A,', '"B, Bob",2,bob,A,', '"E, Eve",3,eve,A,'),
     )
     said = {}
-    for command in COMMANDS:
+    for command in commands(GRADING):
         if command.startswith("minigrad grade run"):
             released = json.loads((here / "handout" / f"{NAME}.ipynb").read_text())
             assert "math.cos(a) * da" not in json.dumps(released), "the handout holds no solutions"
-            hand_in(here / "submitted", "ada", solved(released, wrong=False))
-            hand_in(here / "submitted", "bob", solved(released, wrong=True))
-            eve = solved(released, wrong=False)
-            hostile = HOSTILE.format(marker=tmp_path / "marker", results=here / "results")
-            eve["cells"].append(
-                {
-                    "cell_type": "code",
-                    "id": "eve",
-                    "metadata": {},
-                    "source": hostile,
-                    "outputs": [],
-                    "execution_count": None,
-                }
-            )
-            hand_in(here / "submitted", "eve", eve)
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=here,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        said[command] = done.stdout
-        assert done.returncode == (
-            1 if command.startswith(("minigrad grade run", "minigrad grade regrade")) else 0
-        ), (command, done)
-        assert done.stderr == "", (command, done.stderr)
-    assert len(COMMANDS) == 8
+            hostile = HOSTILE.format(marker=marker, results=here / "results")
+            submitted = here / "submitted"
+            hand_in(submitted / "ada" / NAME / f"{NAME}.ipynb", solved(released))
+            hand_in(submitted / "bob" / "final (1).ipynb", solved(released, wrong=True))
+            hand_in(submitted / "eve.ipynb", solved(released, more=hostile))
+        status, said[command] = say(command)
+        needs_a_look = command.startswith(("minigrad grade run", "minigrad grade regrade"))
+        assert status == needs_a_look, (command, said[command])
+    assert len(said) == 8
 
-    with (here / "results" / "grades.csv").open(newline="") as file:
-        grades = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    grades = {
+        row["student_id"]: float(row["score"])
+        for row in read_table(here / "results" / "grades.csv")
+    }
     most = load_sheet(LESSON).max_points
     assert grades == {"ada": most, "bob": most - 3, "eve": most}
-    filled = (here / "results" / "canvas-filled.csv").read_text()
     expected = (here / "canvas.csv").read_text()
     for student, points in grades.items():
         expected = expected.replace(f"{student},A,", f"{student},A,{points:g}")
-    assert filled == expected
-    assert not (tmp_path / "marker").exists()
+    assert (here / "results" / "canvas-filled.csv").read_text() == expected
+    assert not marker.exists()
     run = next(text for command, text in said.items() if command.startswith("minigrad grade run"))
     assert "eve: tried to start a program" in run or "eve: tried to open a file outside" in run
     assert "ada:" not in run and "bob:" not in run
@@ -146,22 +154,52 @@ def test_the_guides_commands_and_its_script_grade_a_class_alike(tmp_path):
     assert not [name for name, text in pages.items() if "<script" in text]
     assert "It looks as if only one of several contributions to a node is kept" in pages["bob.html"]
     assert "It looks as if" not in pages["ada.html"] and "bob" not in pages["ada.html"]
-    assert (
-        f"{most:g} points in the journal, {most:g} now"
-        in said["minigrad grade appeal 02 ada --out results/"]
-    )
+    appeal = said["minigrad grade appeal 02 ada --out results/"]
+    assert f"{most:g} points in the journal, {most:g} now" in appeal
 
-    # The guide's own script, with a pool of processes and a folder of its own for the results: the
-    # same grades.
-    assert SCRIPT.count('"results"') == 1
-    (here / "script.py").write_text(SCRIPT.replace('"results"', '"again"'))
+    # The guide's own script, with a pool of one process and a folder of its own for the results.
+    assert script.count('"results"') == script.count("ProcessPoolExecutor(4)") == 1
+    own = script.replace('"results"', '"again"').replace("Executor(4)", "Executor(1)")
+    (here / "script.py").write_text(own)
     done = subprocess.run(
         [sys.executable, "script.py"],
-        cwd=here,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(GUIDE.parents[1])},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (1, ""), "eve needs a look"
     assert done.stdout.splitlines() == [f"{student} {points}" for student, points in grades.items()]
+
+
+def test_its_term_runs(here, say):
+    most = load_sheet(LESSON).max_points
+    (here / "course.toml").write_text(blocks(TERM, "toml")[0])
+    (here / "roster.csv").write_text(blocks(TERM, "text")[0])
+    write_table(
+        here / "worksheet.csv",
+        "Identifier,Full name,Email address,Grade,Maximum grade,Feedback comments",
+        f"Participant 1,Ada Lovelace,al@example.org,,{most},",
+        f"Participant 2,Bob Bell,bell@example.org,,{most},",
+    )
+    for student, days_late in (("ada", 4), ("bob", -1)):
+        path = here / "submitted" / student / f"{NAME}.ipynb"
+        hand_in(path, LESSON.read_text())
+        when = 1920042000 + 86400 * days_late  # 2030-11-04, some hours around the end of the day
+        os.utime(path, (when, when))
+    for command in commands(TERM):
+        if "--read" in command:
+            path = here / "results" / "02" / "marks.csv"
+            text = path.read_text(encoding="utf-8-sig")
+            assert "ada,mul,2" in text
+            path.write_text(re.sub(r"^(ada,mul,[\d.]+),,", r"\1,0,copied", text, flags=re.M))
+        status, told = say(command)
+        assert status == 0, (command, told)
+    rows = {row["student"]: row for row in read_table(here / "totals.csv")}
+    assert float(rows["bob"]["02"]) == most and rows["cem"]["02 note"] == "nothing handed in"
+    assert "days late" in rows["ada"]["02 note"] and 0 < float(rows["ada"]["02"]) < most - 2
+    assert json.loads((here / "handout" / f"{NAME}.ipynb").read_text())["cells"]
+    filled = read_table(here / "results" / "02" / "worksheet-filled.csv")
+    grades = [float(row["Grade"]) for row in filled]
+    assert grades == pytest.approx([float(rows["ada"]["02"]), most], abs=1e-3)
+    assert (here / "feedback" / "ada" / NAME / f"{NAME}.html").is_file()

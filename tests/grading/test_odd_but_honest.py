@@ -4,11 +4,15 @@ import importlib.util
 import json
 import os
 import zipfile
+from typing import Any
 
 import pytest
 from minigrad.lessons.grading import run, sandbox, student_process
 from minigrad.lessons.grading.exercise import SheetError
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
 from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.submitted_notebooks import code_cells, load
 
 from tests.helpers.small_class import (
     MAX,
@@ -191,6 +195,7 @@ HABITS = {
     "names deleted": {"more": ["del np"], "g": "def g(x):\n    return 2 * x"},
     "random numbers": {"f": "np.random.seed(0)\nimport random\nrandom.seed(1)\n" + F},
     "a main": {"f": F + "\nif __name__ == '__main__':\n    assert f(2, 3) == 6"},
+    "the library beside the answer": {"f": F + "\nimport minigrad as mg\nmg.mul(2.0, 3.0)"},
     "own tests": {
         "f": F + "\nimport unittest, doctest\nclass T(unittest.TestCase):\n"
         "    def test_f(self): self.assertEqual(f(2, 3), 6)\n"
@@ -305,6 +310,8 @@ FORMS = {
 }  # fmt: skip
 
 
+WITH_FORMS = ("reversed", "nbformat 3", "answers in new cells below")
+"""Forms that are graded; of all of them the cells are read."""
 SAMPLE = (
     "limits of an axis", "time of an assignment", "a file that a cell writes", "the last value",
     "a package that is not there", "partials", "nbformat 3",
@@ -333,7 +340,8 @@ def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_servers, reques
     for name, habit in HABITS.items():
         habit = dict(habit)
         books[name] = notebook(habit, *habit.pop("more", []))
-    books |= {name: rearranged(change) for name, change in FORMS.items()}
+    for name in WITH_FORMS:
+        books[name] = rearranged(FORMS[name])
     books["annotations of a later cell"] = notebook(
         {"f": "def f(x: NotDefined, y) -> AtAll:\n    return x * y"},
         first="from __future__ import annotations",
@@ -353,6 +361,19 @@ def test_no_point_is_lost_where_jupyter_runs_it(tmp_path, shared_servers, reques
     }
     assert not lost
     assert set(found) == set(books)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_cells_of_a_notebook_of_another_form_are_the_answers(form, tmp_path):
+    sheet = load_sheet(write_sheet(tmp_path / "sheet"))
+    path = tmp_path / "small.ipynb"
+    path.write_bytes(rearranged(FORMS[form]))
+    names: dict[str, Any] = {"check": lambda *answers: None}
+    for _, source in code_cells(load(path), sheet):
+        exec(source, names)
+    for asked in sheet.exercises:
+        cases = asked.cases(1)
+        assert judge(asked, cases, run_cases(asked, cases, names, 60)).full, asked.name
 
 
 @pytest.mark.skipif(not HAS_MATPLOTLIB, reason="needs Matplotlib")

@@ -1,12 +1,16 @@
 """Cheating: by other ways to points than by being right. Each pays nothing for what was cheated at,
 and the honest rest counts.
 
-In cheating.txt most attack `vjp_sin`, whose answer the library could give: by all its names, by its
-rules, by its text. Then come those who look for the answer where it might be, those who return what
-lies about itself, and those who bend the judge.
+Most attack `vjp_sin`, whose answer the library could give: by all its names, by its rules, by its
+text (ways.py). Others look for the answer where it might be, return what lies about itself
+(lies.py), or bend the judge.
 """
 
+from pathlib import Path
+
 from tests.helpers.adversarial.lab import hand_in, read
+
+HERE = Path(__file__).parent
 
 
 def _outputs(book):
@@ -18,19 +22,20 @@ def _outputs(book):
     }
     for c in book["cells"]:
         c["outputs"] = [output]
-
-
-def _points(book):
-    for c in book["cells"]:
         if "nbgrader" in c["metadata"]:
             c["metadata"]["nbgrader"]["points"] = 1000
 
 
 SUBMISSIONS = read(__file__) | {
-    "outputs in the notebook": hand_in(
-        vjp_sin="vjp_sin = ...", deserves={"vjp_sin": 0}, change=_outputs
+    "ways to the derivative": hand_in(
+        vjp_sin=(HERE / "ways.py").read_text(encoding="utf-8"), deserves={"vjp_sin": 0}
     ),
-    "more points in the metadata": hand_in(
-        vjp_sin="vjp_sin = ...", deserves={"vjp_sin": 0}, change=_points
+    "values that lie": hand_in(
+        vjp_sin=(HERE / "lies.py").read_text(encoding="utf-8"),
+        **dict.fromkeys(("order", "gradients", "slope"), ""),
+        deserves={"vjp_sin": 0, "order": 0, "gradients": 0, "slope": 0},
+    ),
+    "outputs and points in the notebook": hand_in(
+        vjp_sin="vjp_sin = ...", deserves={"vjp_sin": 0}, change=_outputs
     ),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,24 +119,18 @@ def cell(source: str, name: str, **nbgrader: Any) -> Cell:
     return {**made, "source": source, "outputs": [], "execution_count": None}
 
 
-def markdown(source: str) -> Cell:
-    """A cell of text."""
-    return {
-        "cell_type": "markdown",
-        "id": f"text-{abs(hash(source)) % 10**8}",
-        "metadata": {},
-        "source": source,
-    }
-
-
 def notebook(
-    answers: dict[str, str] | None = None, first: str = "", last: str = ""
+    answers: dict[str, str] | None = None,
+    first: str = "",
+    last: str = "",
+    more: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The lab with these answers in the place of the right ones; first, last: the source of a
-    cell before and after all others.
+    cell before and after all others; more: of further cells before the answers.
     """
     cells = [cell(first, "first")] if first else []
     cells.append(cell(SETUP, "setup"))
+    cells += [cell(source, f"more{i}") for i, source in enumerate(more)]
     for name, points in POINTS.items():
         cells.append(
             cell({**RIGHT, **(answers or {})}[name], name, solution=True, grade=False, locked=False)
@@ -182,18 +176,19 @@ def hand_in(
     *,
     first: str = "",
     last: str = "",
+    more: Sequence[str] = (),
     deserves: dict[str, float] | None = None,
     beside: dict[str, str] | None = None,
     change: Callable[[dict[str, Any]], Any] | None = None,
     file: str = "lab.ipynb",
     **answers: str,
 ) -> Submission:
-    """A submission that differs from the right one in some answers, in a cell before or after, or
-    by a change of the whole notebook.
+    """A submission that differs from the right one in some answers, in more cells, or by a change
+    of the whole notebook.
 
     deserves: the points that differ from full ones.
     """
-    made = notebook(answers, first, last)
+    made = notebook(answers, first, last, more)
     if change is not None:
         changed = change(made)
         made = changed if isinstance(changed, dict) else made
@@ -211,19 +206,6 @@ def raw(
     return Submission(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
 
 
-def changed(source: str, changes: str) -> str:
-    """A source with some of its lines, "- …", replaced by those that follow them, "+ …"."""
-    source += "\n"
-    for before, after in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)*)", changes + "\n", re.MULTILINE):
-        old, new = (
-            "".join(line[2:] or "\n" for line in part.splitlines(True)) for part in (before, after)
-        )
-        if ("\n" + source).count("\n" + old) != 1:
-            raise ValueError(f"these lines do not occur once in the right answer:\n{old}")
-        source = source.replace(old, new)
-    return source.removesuffix("\n")
-
-
 def read(module: str) -> dict[str, Submission]:
     """The submissions of the text file beside a module. Each begins with its name; then come the
     points that it deserves, where those are not full ones, and the cells in which it differs from
@@ -237,12 +219,8 @@ def read(module: str) -> dict[str, Submission]:
         --- beside helpers.py
         two = 2
 
-    The cells "first" and "last" stand before and after all others; "deserves nothing" is what it
-    says. A cell that is the right one but for some lines holds these alone, before and after:
-
-        --- changes momentum
-        -     return parameter - 0.1 * state["v"]
-        +     return parameter + 0.1 * state["v"]
+    The cells "first" and "last" stand before and after all others, those of "cell NAME" before the
+    answers; "deserves nothing" is what it says.
     """
     found: dict[str, Submission] = {}
     for part in re.split(
@@ -259,14 +237,14 @@ def read(module: str) -> dict[str, Submission]:
         sources = {
             place: source.rstrip("\n") for place, _, source in (c.partition("\n") for c in cells)
         }
-        for place in [place for place in sources if place.startswith("changes ")]:
-            exercise = place.removeprefix("changes ")
-            sources[exercise] = changed(RIGHT[exercise], sources.pop(place))
-        beside = {
-            place.removeprefix("beside "): sources.pop(place)
-            for place in list(sources)
-            if place.startswith("beside ")
-        }
+        beside, more = (
+            {
+                place.removeprefix(word): sources.pop(place)
+                for place in list(sources)
+                if place.startswith(word)
+            }
+            for word in ("beside ", "cell ")
+        )
         if (
             name in found
             or set(sources) - set(POINTS) - {"first", "last"}
@@ -281,7 +259,11 @@ def read(module: str) -> dict[str, Submission]:
             else {}
         )
         found[name] = hand_in(
-            deserves=points, beside=beside, file=told.get("file", "lab.ipynb"), **sources
+            deserves=points,
+            beside=beside,
+            more=[*more.values()],
+            file=told.get("file", "lab.ipynb"),
+            **sources,
         )
     return found
 
