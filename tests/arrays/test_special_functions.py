@@ -145,7 +145,8 @@ def test_derivatives_pass_gradcheck(name: str) -> None:
     function = getattr(special, name)
     size = function(x.detach()).abs()
     scaled = lambda x: function(x) / size
-    assert gradcheck(scaled, [x], check_forward_ad=True) and gradgradcheck(scaled, [x])
+    assert gradcheck(scaled, [x], check_forward_ad=True, fast_mode=True)
+    assert gradgradcheck(scaled, [x], fast_mode=True)
 
 
 def test_erfcx_is_accurate_and_finite() -> None:
@@ -321,9 +322,8 @@ def test_polynomials_agree_with_pytorch(torch, name: str) -> None:
 def test_derivatives_of_polynomials(name: str) -> None:
     x = mg.tensor(X, requires_grad=True)
     function = lambda x: getattr(special, name)(x, mg.arange(6).unsqueeze(-1))
-    assert gradcheck(function, [x], check_forward_ad=True) and gradgradcheck(
-        function, [x.detach()[::2].requires_grad_()]
-    )
+    assert gradcheck(function, [x], check_forward_ad=True, fast_mode=True)
+    assert gradgradcheck(function, [x], fast_mode=True)
     np.testing.assert_allclose(
         mg.func.vmap(function)(x).detach().numpy(),
         function(x).T.unsqueeze(-1).detach().numpy(),

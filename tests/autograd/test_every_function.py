@@ -346,7 +346,7 @@ def test_every_function_passes_gradcheck(call: Call, kind: str) -> None:
 @in_one_test
 @pytest.mark.parametrize(("call", "kind"), CASES)
 def test_every_function_passes_gradgradcheck(call: Call, kind: str) -> None:
-    """Along random directions: tests/ops checks the second derivatives of each operation."""
+    """Along random directions; tests/ops checks each operation in all modes."""
     inputs = leaves(call, kind)
     run = lambda *x: call.run(mg, *x)
     assert gradgradcheck(
@@ -354,7 +354,6 @@ def test_every_function_passes_gradgradcheck(call: Call, kind: str) -> None:
         inputs,
         gen_non_contig_grad_outputs=True,
         fast_mode=True,
-        check_fwd_over_rev=True,
         check_rev_over_fwd=True,
     )
 
