@@ -206,19 +206,6 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     return [*head, TextRun(" = "), TextRun(str(node.get("op") or "…"))]
 
 
-def _outcome(decided: Mapping[str, Any]) -> str:
-    """What a condition decided, in signs: the lines that run and, crossed out, those that do
-    not.
-    """
-    if decided["loop"]:
-        return "◇ while →" if decided["answer"] else "◇ while ✗"
-    part = lambda span: f"{span[0]}" if span[0] == span[2] else f"{span[0]}–{span[2]}"
-    runs, skips = decided.get("runs"), decided.get("skips")
-    if runs and skips and part(runs) == part(skips):
-        return "◇ if"
-    return "◇ if" + (f" → {part(runs)}" if runs else "") + (f" ✗ {part(skips)}" if skips else "")
-
-
 def caption(node: Mapping[str, Any]) -> str:
     """The small second line of a card: the user's own name for the value, and the shape and
     dtype of an array.
@@ -228,5 +215,4 @@ def caption(node: Mapping[str, Any]) -> str:
     parts = [name if len(name) <= 22 else name[:21] + "…"] if name and name != label else []
     if node.get("shape"):
         parts.append(f"{tuple(node['shape'])} {node.get('dtype', '')}".strip())
-    parts += [_outcome(one) for one in node.get("decides", ())][:1]
     return " · ".join(parts)

@@ -7,16 +7,18 @@ says as data, as ``static/viewer/speech.js`` does (a browser test holds the two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from minigrad.viz.numbers import short
-from minigrad.viz.reading import plain, rule_of, runs, symbol_runs
+from minigrad.viz.reading import caption, plain, rule_of, runs, symbol_runs
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace import Divergence
 from minigrad.trace.text import pass_place, seeds
 
+LONGEST = 30
+"""Characters of a question in a card."""
 TOLD = ("primal", "tangent", "free", "update")
 """Phases whose sentence needs nothing but the node and its value."""
 
@@ -35,18 +37,41 @@ def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str
     return " ".join([_phrase(step, t, names), *(_decision(d, t) for d in step.get("decides", ()))])
 
 
+def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
+    """The small lines of a card: the caption, and of a condition the question with its answer and
+    what follows.
+    """
+    lines = [caption(node)]
+    for one in node.get("decides", ())[:1]:
+        asks = one.get("asks", "…")
+        asks = asks if len(asks) <= LONGEST else asks[: LONGEST - 1] + "…"
+        lines.append(t("asksWhile" if one["loop"] else "asksIf", asks=asks, answer=_answer(one, t)))
+        lines.append(_outcome(one, t))
+    return [line for line in lines if line]
+
+
+def _answer(found: Mapping[str, Any], t: Words) -> str:
+    return t("yes" if found["answer"] else "no")
+
+
+def _outcome(found: Mapping[str, Any], t: Words) -> str:
+    """What follows from a condition: the lines that run and those that do not. Where both stand in
+    one line, nothing.
+    """
+    if found["loop"]:
+        return t("decidesAgain" if found["answer"] else "decidesEnds")
+    spans = {key: (found[key][0], found[key][2]) for key in ("runs", "skips") if key in found}
+    if len(spans) == 2 and spans["runs"] == spans["skips"]:
+        return ""
+    kinds = {"runs": ("lineRuns", "linesRun"), "skips": ("lineSkipped", "linesSkipped")}
+    said = {key: t(kinds[key][a != b], a=a, b=b) for key, (a, b) in spans.items()}
+    return t("andSkipped", **said) if len(said) == 2 else "".join(said.values())
+
+
 def _decision(found: Mapping[str, Any], t: Words) -> str:
     """What a condition decided, in words."""
-
-    def place(span: Sequence[int]) -> str:
-        one = span[0] == span[2]
-        return t("lineShort", i=span[0]) if one else t("linesShort", a=span[0], b=span[2])
-
-    parts = {key: place(found[key]) for key in ("runs", "skips") if key in found}
-    kind = {(): "Only", ("runs",): "Runs", ("skips",): "Skips"}.get(tuple(parts), "Lines")
-    if found["loop"]:
-        kind = "Again" if found["answer"] else "Ends"
-    return t(f"decides{kind}", answer=t("yes" if found["answer"] else "no"), **parts)
+    answer, outcome = _answer(found, t), _outcome(found, t)
+    return t("decides", answer=answer, outcome=outcome) if outcome else answer
 
 
 def _reckoned(step: Mapping[str, Any], result: str) -> str:

@@ -333,6 +333,8 @@ def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:
     for one in field_of(step, "decides", is_list, where, "a list") if "decides" in step else []:
         for key in ("answer", "loop"):
             field_of(one, key, lambda v: isinstance(v, bool), f"{where}.decides", "true or false")
+        if "asks" in one:
+            field_of(one, "asks", is_text, f"{where}.decides", "text")
         for key in ("runs", "skips"):
             if key in one:
                 _span(one[key], f"{where}.decides.{key}", trace)

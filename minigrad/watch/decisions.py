@@ -32,7 +32,7 @@ def decision(
     runs: Any = node.body if truth else node.orelse
     skips: Any = node.orelse if truth else node.body
     asked = ast.unparse(node.test)
-    told: dict[str, Any] = {"answer": truth, "loop": isinstance(node, ast.While)}
+    told: dict[str, Any] = {"asks": asked, "answer": truth, "loop": isinstance(node, ast.While)}
     for key, part in (("runs", runs), ("skips", skips)):
         if span := _span(part, place):
             told[key] = span

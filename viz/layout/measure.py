@@ -15,11 +15,13 @@ from typing import Any
 
 from minigrad.viz.constants import CARD
 from minigrad.viz.numbers import brief, grid, short
-from minigrad.viz.reading import TextRun, caption, heading_runs
+from minigrad.viz.reading import TextRun, heading_runs
+from minigrad.viz.speech import caption_lines
+from minigrad.viz.texts import words
 
 # The card's anatomy in pixels.
 HEAD = CARD["head"]  # the line "v1 = ln x1"
-CAPTION = CARD["caption"]  # the small line with name, shape and dtype, where there is one
+CAPTION = CARD["caption"]  # a small line: name, shape and dtype; what a condition decided
 ROW = CARD["row"]  # one line for each column
 PAD = CARD["pad"]  # below the last row
 SIDE = CARD["side"]  # left and right of everything
@@ -106,15 +108,14 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         widest[node] = widest.get(node, 0) + 3 + other
     out: dict[str, tuple[float, float]] = {}
     for node in trace["nodes"]:
-        small = caption(node)
+        small = caption_lines(node, words())
         heading = text_width(heading_runs(node))
         values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
-        width = max(
-            84.0, heading + 2 * SIDE, values + 2 * SIDE, len(small) * CAPTION_FONT * 0.56 + 2 * SIDE
-        )
+        longest = max(map(len, small), default=0) * CAPTION_FONT * 0.56
+        width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, longest + 2 * SIDE)
         height = (
             HEAD
-            + (CAPTION if small else 0)
+            + len(small) * CAPTION
             + len(trace["columns"]) * row_height(shapes[node["id"]])
             + PAD
         )

@@ -9,7 +9,9 @@ from minigrad.viz.constants import CARD, STAGES
 from minigrad.viz.layout import measure
 from minigrad.viz.numbers import brief, heat_of
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
-from minigrad.viz.reading import caption, heading_runs, plain
+from minigrad.viz.reading import heading_runs, plain
+from minigrad.viz.speech import caption_lines
+from minigrad.viz.texts import Words
 
 from minigrad.trace.value_schema import LEVELS
 
@@ -44,11 +46,12 @@ def card(
     box: Mapping[str, float],
     columns: Sequence[Mapping[str, Any]],
     moment: Moment,
+    t: Words,
 ) -> MarkGroup:
     """The card of a node in its box of the layout."""
-    name, small = node["id"], caption(node)
+    name, small = node["id"], caption_lines(node, t)
     x, y, width, height = box["x"] - box["w"] / 2, box["y"] - box["h"] / 2, box["w"], box["h"]
-    body = y + measure.HEAD + (measure.CAPTION if small else 0)
+    body = y + measure.HEAD + len(small) * measure.CAPTION
     stage = STAGES.get(node.get("stage", ""), 0)
     marks = _rim(node, (x, y, width, height), moment, stage)
     pile, room = node.get("kind") == "group", width - 14
@@ -59,8 +62,9 @@ def card(
     if node.get("saved") and moment.keeping and computed:
         kept = "gone" if name in moment.freed else "kept"
         marks.append(Box(x + width - 14, y - 4, 8, 8, 0, kept))
-    if small:
-        marks.append(TextLine(box["x"], y + measure.HEAD + 7, small, "caption", "middle"))
+    for i, line in enumerate(small):
+        level = y + measure.HEAD + 7 + i * measure.CAPTION
+        marks.append(TextLine(box["x"], level, line, "caption", "middle"))
     if columns:
         marks.append(PathMark(f"M{x + 1:g} {body - 1:g}h{width - 2:g}", "rule"))
     for i in range(stage):  # as many stripes as derivatives were taken

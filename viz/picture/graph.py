@@ -58,7 +58,7 @@ class GraphPicture:
             box = self.place["nodes"][node["id"]]
             around = Rectangle(box["x"], box["y"], box["x"], box["y"])
             if view is None or view.meets(around.grown(max(box["w"], box["h"]))):
-                marks.append(card(node, box, trace["columns"], moment))
+                marks.append(card(node, box, trace["columns"], moment, self.words))
         for label in labels_of(trace, step, self.shapes, self.words):
             marks += _number(label, now)
         return marks

@@ -14,6 +14,7 @@ import {
 import { s, setText } from "./dom.js";
 import { brief, shapeText } from "./numbers.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
+import { decidedLines } from "./speech.js";
 
 const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
 const { tip: EDGE_TIP, dense: DENSE } = constants.edge;
@@ -202,12 +203,12 @@ export function arrangeRows(card, shown) {
   }
 }
 
-export function drawCard(node, box, columns, keeping = true) {
+export function drawCard(node, box, columns, t, keeping = true) {
   const { x, y, w, h: tall } = box,
     left = x - w / 2,
     top = y - tall / 2,
-    small = captionOf(node),
-    body = top + HEAD + (small ? CAPTION : 0);
+    small = [captionOf(node), ...decidedLines(node, t)].filter(Boolean),
+    body = top + HEAD + small.length * CAPTION;
   const rim = frame(box, constants.card.corners[node.kind] ?? constants.card.corner),
     kind = /^\w+$/.test(node.kind) ? node.kind : "op",
     stage = stageOf(node);
@@ -234,7 +235,9 @@ export function drawCard(node, box, columns, keeping = true) {
     node.dangling && rim(0, "mg-hatch"),
     stripes,
     heading,
-    small && s("text", { x, y: top + HEAD + 7, class: "mg-caption" }, small),
+    small.map((line, i) =>
+      s("text", { x, y: top + HEAD + 7 + i * CAPTION, class: "mg-caption" }, line),
+    ),
     columns.length && s("path", { d: `M${left + 1} ${body - 1}h${w - 2}`, class: "mg-rule" }),
     [...rows.values()].map((r) => r.row),
     kept,

@@ -259,21 +259,12 @@ export function headingRuns(node) {
   return length <= 30 ? all : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
 }
 
-// What a condition decided, in signs: the lines that run and, crossed out, those that do not.
-function outcome({ answer, loop, runs, skips }) {
-  if (loop) return answer ? "◇ while →" : "◇ while ✗";
-  const part = (span) => (span[0] === span[2] ? `${span[0]}` : `${span[0]}–${span[2]}`);
-  if (runs && skips && part(runs) === part(skips)) return "◇ if";
-  return `◇ if${runs ? ` → ${part(runs)}` : ""}${skips ? ` ✗ ${part(skips)}` : ""}`;
-}
-
 export function captionOf(node) {
   const name = String(node.name ?? ""),
     parts = [];
   if (name && name !== plain(symbolRuns(labelOf(node))))
     parts.push(name.length <= 22 ? name : name.slice(0, 21) + "…");
   if (node.shape?.length) parts.push(`${shapeText(node.shape)} ${node.dtype ?? ""}`.trim());
-  if (node.decides) parts.push(outcome(node.decides[0]));
   return parts.join(" · ");
 }
 

@@ -228,7 +228,7 @@ export function drawGraph(
       if (!box) continue;
       const card = group
         ? drawGroup(group, box, columns, sizeOf(group))
-        : drawCard(byId.get(id), box, columns, keeping);
+        : drawCard(byId.get(id), box, columns, t, keeping);
       card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
       over.append(card.group);

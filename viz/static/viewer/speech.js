@@ -11,17 +11,34 @@ export function sentence(step, t, names = (id) => id) {
   return [phrase(step, t, names), ...(step.decides ?? []).map((one) => decision(one, t))].join(" ");
 }
 
-// What a condition decided, in words.
-function decision({ answer, loop, runs, skips }, t) {
-  const place = (span) => {
-    if (!span) return null;
-    const [a, , b] = span;
-    return a === b ? t("lineShort", { i: a }) : t("linesShort", { a, b });
-  };
-  const kind = runs && skips ? "Lines" : runs ? "Runs" : skips ? "Skips" : "Only",
-    name = loop ? (answer ? "Again" : "Ends") : kind;
-  const told = { answer: t(answer ? "yes" : "no"), runs: place(runs), skips: place(skips) };
-  return t(`decides${name}`, told);
+// What a card says of the condition that its value is: the question with its answer, and what
+// follows.
+export function decidedLines({ decides: [one] = [] }, t) {
+  if (!one) return [];
+  const { asks = "…", loop } = one,
+    question = asks.length <= LONGEST ? asks : `${asks.slice(0, LONGEST - 1)}…`,
+    asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer: answerOf(one, t) });
+  return [asked, outcome(one, t)].filter(Boolean);
+}
+const LONGEST = 30; // characters of a question in a card
+
+const answerOf = ({ answer }, t) => t(answer ? "yes" : "no");
+
+// What follows from a condition: the lines that run and those that do not. Where both stand in one
+// line, nothing.
+function outcome({ answer, loop, runs, skips }, t) {
+  if (loop) return t(answer ? "decidesAgain" : "decidesEnds");
+  if (runs && skips && runs[0] === skips[0] && runs[2] === skips[2]) return "";
+  const say = ([a, , b], one, many) => t(a === b ? one : many, { a, b }),
+    ran = runs && say(runs, "lineRuns", "linesRun"),
+    left = skips && say(skips, "lineSkipped", "linesSkipped");
+  return ran && left ? t("andSkipped", { runs: ran, skips: left }) : (ran ?? left ?? "");
+}
+
+function decision(decided, t) {
+  const answer = answerOf(decided, t),
+    follows = outcome(decided, t);
+  return follows ? t("decides", { answer, outcome: follows }) : answer;
 }
 
 // A step's rule and its result, v̄4 · cos x2 = −0.2837; the result alone where it has no rule.
