@@ -36,17 +36,24 @@ ENGINES = [
     pytest.param("node", marks=[] if CHROMIUM is None else pytest.mark.whole),
 ]
 """Two versions of the functions of JavaScript. The default run asks one of them."""
+FIRST = [ENGINES[0] if CHROMIUM else ENGINES[1]]
+"""For what does not depend on those functions."""
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=FIRST)
 def answers_of(request, tmp_path):
-    """A function from an engine's text and cases to its answers, in each of the two programs."""
+    """A function from an engine's text and cases to its answers, in one of the two programs, or in
+    each, where a test says so (`in_each`).
+    """
     if request.param == "node":
         if shutil.which("node") is None:
             pytest.skip("Node is not installed: put node on the PATH")
         return lambda engine, cases: page_engine.in_node(engine, cases, tmp_path)
     tab = request.getfixturevalue("visit").page
     return lambda engine, cases: page_engine.in_browser(engine, cases, tab)
+
+
+in_each = pytest.mark.parametrize("answers_of", ENGINES, indirect=True)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 network, and of people who do not see it.
 """
 
+import itertools
 import json
 import re
 import shlex
@@ -18,14 +19,16 @@ from tests.browser.conftest import assert_accessible, at_each, to
 
 pytestmark = pytest.mark.browser
 
+OPENED = itertools.count()
+"""A part of each address: a page is loaded again where more than what follows # differs."""
+
 
 @pytest.fixture
 def opened(visit, explorer_page):
     """A function that opens the page with an address, as a link does."""
 
     def go(address=""):
-        visit.page.goto("about:blank")
-        visit.page.goto(f"{explorer_page.as_uri()}{address}")
+        visit.page.goto(f"{explorer_page.as_uri()}?{next(OPENED)}{address}")
         visit.page.wait_for_selector(".mgx-picture .mg-root", timeout=10_000)
         return visit.page
 
@@ -57,11 +60,11 @@ def test_typing_sliding_sharing_and_reopening(opened, visit):
     visit.assert_clean()
 
 
-@pytest.mark.parametrize("name", ["toString", "constructor", "hasOwnProperty"])
-def test_a_variable_may_be_named_like_a_member_of_an_object(opened, visit, name):
+def test_a_variable_may_be_named_like_a_member_of_an_object(opened, visit):
     tab = opened()
-    tab.fill(".mgx-formula", f"{name}*x + {name}")
-    assert title(tab) == f"{name}*x + {name}, {name} = 2, x = 5"
+    for name in ("toString", "hasOwnProperty", "constructor"):
+        tab.fill(".mgx-formula", f"{name}*x + {name}")
+        assert title(tab) == f"{name}*x + {name}, {name} = 2, x = 5"
     tab.fill(f"[aria-label='seed: the tangent of {name}']", "3")
     tab.click(".mg-btn-last")
     tab.wait_for_url(re.compile(r"d\.x=0&step=\d"))
@@ -179,15 +182,6 @@ def test_back_leads_to_what_was_there_before_an_example_was_chosen(opened, visit
     visit.assert_clean()
 
 
-def test_a_program_can_be_chosen_and_stepped_through(opened, visit):
-    tab = opened()
-    tab.select_option("[aria-label='examples']", label="Newton's iteration")
-    assert title(tab).startswith("x = 1; for i in range(4): x = x - (x*x - a)/(2*x); x")
-    tab.click(".mg-btn-last")
-    assert "1.414" in tab.inner_text(".mgx-picture")
-    visit.assert_clean()
-
-
 def test_the_page_is_one_small_file_under_a_strict_policy(explorer_page):
     text = explorer_page.read_text(encoding="utf-8")
     assert len(text.encode()) < 300_000
@@ -197,13 +191,13 @@ def test_the_page_is_one_small_file_under_a_strict_policy(explorer_page):
     assert page.to_html() == text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(opened, visit, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
+def test_axe_finds_nothing(opened, visit):
     tab = opened("#f=log(x1)+x1*x2&x1=2&x2=5&step=9")
     tab.fill(".mgx-formula", "log(x1)+x1*x2+(")
     tab.wait_for_selector(".mgx-said")
-    assert_accessible(tab, "html")
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert_accessible(tab, "html")
 
 
 def test_nothing_is_wider_than_a_phone(opened, visit):
@@ -213,6 +207,11 @@ def test_nothing_is_wider_than_a_phone(opened, visit):
     tab.wait_for_selector(".mgx-ways td")
     cut = tab.locator(".mgx-scroll").evaluate("(e) => e.scrollWidth - e.clientWidth")
     assert cut <= 0, "the comparison is not cut"
+    lines = """all => all.map((e) => { const range = document.createRange();
+        range.selectNodeContents(e);
+        return range.getClientRects().length; })"""
+    heads = tab.locator(".mgx-ways tbody th").evaluate_all(lines)
+    assert heads == [1] * len(heads) and len(heads) > 2, "no word of the comparison is broken"
     small = tab.evaluate(
         """() => [...document.querySelectorAll(
             '.mgx-head button, .mgx-head select, .mgx-head input[type=text]')]
@@ -323,35 +322,16 @@ def test_a_point_is_dragged_only_to_where_the_function_has_a_value(opened, visit
     visit.assert_clean()
 
 
-@pytest.mark.parametrize(
-    ("f", "x", "pieces"),
-    [
-        ("1/x", 0.7, 2),
+def test_a_curve_is_broken_where_the_function_jumps_and_nowhere_else(opened):
+    for f, x, pieces in (
         ("1/x", 0.001, 2),
-        ("tan(x)", 0.5, 2),
         ("floor(x)", 0.5, 5),
         ("where(x > 0.5, 1, 2)*x", 0.7, 2),
         ("tanh(200*x)", 0.7, 1),
         ("sin(40*x)", 0.7, 1),
-        ("abs(x)", 0.7, 1),
-        ("x**2", 1e-3, 1),
-    ],
-)
-def test_a_curve_is_broken_where_the_function_jumps_and_nowhere_else(opened, f, x, pieces):
-    tab = opened(f"#f={quote(f)}&x={x}")
-    assert tab.locator(".mgx-curve").get_attribute("d").count("M") == pieces
-
-
-def test_on_a_phone_no_word_of_the_comparison_is_broken(opened):
-    tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
-    tab.set_viewport_size({"width": 390, "height": 844})
-    for word in tab.locator(".mgx-ways tbody th").all():
-        lines = word.evaluate(
-            "e => { const r = document.createRange(); r.selectNodeContents(e);"
-            " return r.getClientRects().length; }"
-        )
-        assert lines == 1, word.inner_text()
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    ):
+        tab = opened(f"#f={quote(f)}&x={x}")
+        assert tab.locator(".mgx-curve").get_attribute("d").count("M") == pieces, f
 
 
 def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
@@ -499,7 +479,7 @@ SHOWN = """(root) => ({
     ids=["formula", "kinks", "program", "seeds"],
 )  # fmt: skip
 def test_other_values_in_the_same_picture_read_as_a_picture_of_their_own(opened, f, before, after):
-    steps, renewed = (0, 5, 9, 1000), []
+    steps, renewed = (0, 9, 1000), []
     address = f"#f={quote(f)}&{{}}"
 
     def fill(values):
@@ -547,7 +527,7 @@ def test_a_card_keeps_its_width_while_values_change_and_grows_for_longer_ones(op
     assert width() == longer
 
 
-MANY_NODES = "for i in range(661):\n    x = sin(x)*a + 0.1\nx"
+MANY_NODES = "for i in range(221):\n    x = sin(x)*a + 0.1\nx"
 
 
 def test_of_a_long_table_the_rows_in_sight_are_drawn(opened, visit):
@@ -558,7 +538,7 @@ def test_of_a_long_table_the_rows_in_sight_are_drawn(opened, visit):
     assert len(rows()) < 300
     assert rows()[:2] == ["x", "a"]
     tab.click(".mg-btn-last")
-    assert tab.get_attribute("tr.mg-active", "data-node") == "v1983"
+    assert tab.get_attribute("tr.mg-active", "data-node") == "v663"
     box = tab.locator(".mg-tablebox")
     seen = """(box) => [...box.querySelectorAll("tr[data-node]")].filter((row) => {
         const { top, bottom } = row.getBoundingClientRect(), place = box.getBoundingClientRect();
@@ -572,9 +552,9 @@ def test_of_a_long_table_the_rows_in_sight_are_drawn(opened, visit):
         assert first is None or found[0][0] == first
         numbers = [int(name[1:]) for name, _ in found if name.startswith("v")]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-        assert abs(numbers[0] - share * 1983) < 30
+        assert abs(numbers[0] - share * 663) < 30
     tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-    assert len(rows()) == 1985
+    assert len(rows()) == 665
     tab.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert len(rows()) < 300
     visit.assert_clean()

@@ -107,7 +107,7 @@ def test_the_page_computes_the_numbers_of_the_trace_whose_address_it_gets(answer
 @pytest.mark.browser
 def test_the_page_opened_at_an_address_says_the_address_again(explorer_page, visit):
     page = visit.page
-    for name in ("course", "direction", "forward", "loop", "powers", "names", "numbers"):
+    for name in ("direction", "forward", "loop", "names", "numbers"):
         f, at, more = TRACED[name]
         trace = trace_function(f, *at, **more)
         wanted = address(trace, step=3)

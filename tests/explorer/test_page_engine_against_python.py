@@ -13,9 +13,8 @@ from minigrad.viz.explorer import bundle
 import minigrad as mg
 from minigrad import func
 from minigrad.expression import FUNCTIONS, ExpressionError, compile
-from minigrad.trace.replay import check_laws
-from minigrad.trace.schema import validate
 from tests.cli.test_formulas import REFUSED, WORDS
+from tests.explorer.conftest import in_each
 from tests.helpers.page_engine import EDGE, ULPS, by_minigrad, differences, ulps
 from tests.helpers.random_formulas import cases
 
@@ -34,14 +33,14 @@ def compared(answers, given):
     return sum("trace" in answer for answer in found)
 
 
+@in_each
 def test_random_formulas_and_programs_give_equal_traces(answers):
     assert compared(answers, cases(20, 100)) > 30
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("seed", [1, 2])
-def test_hundreds_of_random_formulas_and_programs_give_equal_traces(answers, seed):
-    assert compared(answers, cases(seed, 500)) > 200
+def test_hundreds_of_random_formulas_and_programs_give_equal_traces(answers):
+    assert compared(answers, cases(1, 300)) > 120
 
 
 def at(text, mode="both", seeds=None, **values):
@@ -89,17 +88,19 @@ SPECIAL = [
 ]
 
 
+@in_each
 def test_kinks_ties_poles_and_statements_give_equal_answers(answers):
     assert compared(answers, SPECIAL) == 21
 
 
 @pytest.mark.whole
 def test_long_chains_and_deep_formulas_give_equal_traces(answers):
-    chain = at("for i in range(660): x = sin(x)*y + 0.1\nx", x=0.5, y=0.9)
+    chain = at("for i in range(250): x = sin(x)*y + 0.1\nx", x=0.5, y=0.9)
     deep = at("sin(" * 150 + "x" + ")" * 150, x=0.5)
     assert compared(answers, [chain, deep]) == 2
 
 
+@in_each
 def test_each_function_agrees_within_the_stated_units_in_the_last_place(answers):
     """At sizes from 1e-8 to 300, of both signs, where the function has a finite value."""
     random_numbers = random.Random(11)
@@ -134,7 +135,7 @@ def test_each_function_agrees_within_the_stated_units_in_the_last_place(answers)
 def test_the_derivative_as_a_program_has_the_value_and_the_slope_of_the_derivative(answers_of):
     """What the page makes its function when it differentiates again, run by minigrad."""
     r, asked = random.Random(3), []
-    for case in cases(5, 250):
+    for case in cases(5, 150):
         case["values"] = {name: r.uniform(0.3, 1.8) for name in case["values"]}  # little cancels
         if "trace" in by_minigrad(case):
             asked.append({**case, "again": compile(case["text"]).names[0]})
@@ -162,14 +163,7 @@ def test_the_derivative_as_a_program_has_the_value_and_the_slope_of_the_derivati
         held += 1
         assert math.isclose(value, wanted[0], rel_tol=1e-6, abs_tol=1e-9), (case, answer)
         assert math.isclose(curve, wanted[1], rel_tol=1e-5, abs_tol=1e-6), (case, answer)
-    assert held > 100
-
-
-def test_the_documents_obey_the_schema_and_the_laws_of_replay(answers):
-    for answer in answers(cases(7, 30)):
-        if "trace" in answer:
-            validate(answer["trace"])
-            assert not check_laws(answer["trace"])
+    assert held > 60
 
 
 def texts(seed, count):
