@@ -1,8 +1,6 @@
-"""Lessons as a student opens them: in JupyterLab, all cells run, no error is shown, and no other
-server is asked for anything.
-
-And the course's milestone: the engine that a student kept from lesson 3 on comes into lesson 11's
-notebook, and trains the network there.
+"""The course's milestone as a student meets it in JupyterLab: the engine that was kept from lesson
+3 on comes into lesson 11's notebook, and trains the network there. Lesson 2 runs there in
+test_viewer.py, every kind of picture in test_views_in_notebooks.py.
 """
 
 import json
@@ -16,39 +14,6 @@ from minigrad.lessons.workshop import FILE, HEAD, MILESTONE
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 LESSONS = sorted((Path(__file__).resolve().parents[2] / "lessons").glob("*.ipynb"))
-
-
-def lessons_with_each_kind_of_picture() -> list[str]:
-    """Lessons that together use every function of viz and every mode that any lesson uses. All
-    lessons are executed by tests/lessons/test_notebooks.py, and pictures of each are stepped on the
-    pages of test_site_of_the_course.py. The lesson on both modes is run by test_viewer.py, which
-    steps all that it shows.
-    """
-    used = re.compile(r'\bviz\.\w+|\bmode=\\"(?:forward|reverse|both|primal)')
-    kinds = {path.name: set(used.findall(path.read_text(encoding="utf-8"))) for path in LESSONS}
-    (run_there,) = (name for name in kinds if name.endswith("_forward_and_reverse_mode.ipynb"))
-    chosen, left = [], set.union(*kinds.values()) - kinds[run_there]
-    while left:
-        chosen.append(max(kinds, key=lambda name: len(kinds[name] & left)))
-        left -= kinds[chosen[-1]]
-    return chosen
-
-
-@pytest.mark.parametrize(
-    "lesson", lessons_with_each_kind_of_picture(), ids=lambda name: name.removesuffix(".ipynb")
-)
-def test_a_lesson_opens_and_runs_without_an_error(lab, visit, lesson):
-    lab.open(visit.page, lesson)
-    lab.run_all(visit.page)  # fails with the error of the first cell that has one
-    for number in lab.cells_with_widgets(visit.page)[:2]:  # and what it shows is alive
-        lab.scroll_to(visit.page, number)
-        visit.page.locator(".jp-OutputArea-output :is(.mg-root, .mt-root)").first.wait_for(
-            timeout=20_000
-        )
-    visit.assert_clean()
-
-
-# ------------------------------------------------------------------------------------ the milestone
 
 
 def solutions() -> dict[str, str]:

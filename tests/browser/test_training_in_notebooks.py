@@ -67,9 +67,8 @@ def view(visit, tmp_path):
     visit.assert_clean()
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.whole)])
-def test_the_page_is_accessible_and_shows_every_view(view, visit, axe, history, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
+def test_the_page_is_accessible_and_shows_every_view(view, visit, axe, history):
+    visit.page.emulate_media(color_scheme="dark")
     root = view(history)
     assert [h.inner_text() for h in root.locator(".mt-word").all()] == [
         "loss",
@@ -165,7 +164,8 @@ def test_odd_histories_are_shown_too(view):
 def test_in_notebook_7_the_curves_grow_while_the_cell_runs_and_the_frame_shows_what_the_widget_does(
     lab, visit, axe
 ):
-    """In JupyterLab test_live_traces.py follows a cell that runs, and lesson 11 a training."""
+    """In JupyterLab test_live_traces.py follows a cell that runs, and
+    test_milestone_in_jupyterlab.py a training."""
     page = visit.page
     lab.write(
         "training.ipynb", [TRAINING, "history = train(60, 0.1)", "viz.training.iframe(history)"]

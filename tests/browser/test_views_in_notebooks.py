@@ -110,9 +110,10 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
     viewer = notebook.viewer("all")
     last = int(viewer.locator(".mg-counter").inner_text().split("/")[1])
     viewer.focus()
-    for k in range(1, last + 1):
-        page.keyboard.press("ArrowRight")
-        viewer.locator(".mg-counter").get_by_text(f"{k} / {last}", exact=True).wait_for()
+    page.keyboard.press("ArrowRight")
+    viewer.locator(".mg-counter").get_by_text(f"1 / {last}", exact=True).wait_for()
+    page.keyboard.press("End")
+    viewer.locator(".mg-counter").get_by_text(f"{last} / {last}", exact=True).wait_for()
     assert (
         viewer.locator("[data-view]").count() == 5
         and viewer.locator("[data-view='story'] li").count() == last
@@ -127,6 +128,7 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
     assert "lacks a contribution" in viewer.locator("[data-view='orders'] .mg-sumup").inner_text()
     viewer.locator(".mg-bar .mg-slider").fill("18")  # scrubbed
     assert viewer.locator("[data-view='story'] li").count() == 18
+    lab.wait_for(page, "print(stepper.step)", "18")
     assert notebook.ask("stepper.step = 5") == ""
     viewer.locator(".mg-counter").get_by_text("5 /").wait_for()
 
@@ -188,9 +190,8 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
     assert viewer.locator(".mg-counter").inner_text().startswith("23 /")
     assert notebook.ask("print(dragged.inputs['x1'], len(dragged.trace['steps']))") == "4 23"
 
-    for name in ("all", "groups", "jacobian", "sliders"):
-        notebook.viewer(name)
-        axe(page, f".jp-Cell[data-windowed-list-index='{NUMBER[name]}'] .jp-OutputArea-output")
+    # what stands around a viewer in a notebook; the views themselves: test_views.py
+    axe(page, f".jp-Cell[data-windowed-list-index='{NUMBER['sliders']}'] .jp-OutputArea-output")
     visit.assert_clean()
 
 
@@ -200,7 +201,7 @@ import minigrad as mg
 from minigrad import viz
 from minigrad.watch import trace_function
 def chain(x):
-    for i in range(1999):
+    for i in range(999):
         x = mg.sin(x) if i % 2 else x + x
     return x
 def small(x1, x2):
@@ -228,7 +229,7 @@ def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_
     text, sent = map(
         int, lab.compute(page, "print(len(json.dumps(large.trace)), len(large.packed))").split()
     )
-    assert last > 4_000 and text > 3_000_000 and sent < text / 8
+    assert last > 2_000 and text > 1_500_000 and sent < text / 8
     assert sent < max(frames) < text / 3, (
         "no message holds the Trace as it is; the largest holds the page for readers without a"
         " kernel"
