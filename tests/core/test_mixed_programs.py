@@ -78,7 +78,7 @@ def close(got, want, what):
 @pytest.mark.filterwarnings(
     "ignore:.*torch.jit.script:DeprecationWarning", "ignore:.*:UserWarning:torch.*"
 )
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(3))
 def test_the_same_as_pytorch(torch, block):
     compared = 0
     for seed in range(100 * block, 100 * block + 100):
@@ -113,13 +113,12 @@ def test_the_same_as_pytorch(torch, block):
 
 
 @pytest.mark.oracle  # which finds programs that run
-@pytest.mark.parametrize("block", range(2))
-def test_the_modes_and_batches_agree(torch, block):
+def test_the_modes_and_batches_agree(torch):
     """The gradient along a direction is the tangent's inner product; a batch of two examples is
     the two.
     """
     compared = 0
-    for seed in range(1000 + 100 * block, 1100 + 100 * block):
+    for seed in range(1000, 1100):
         arrays, steps = programs.inputs(seed), programs.generate(seed, torch)
         what = f"seed {seed}: {steps}"
         call = lambda *xs, s=steps: programs.run(mg, s, xs)

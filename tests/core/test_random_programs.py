@@ -1,13 +1,17 @@
 """Differential tests: random expression graphs in both modes, twice differentiated; random programs
 with views and in-place operations.
 
-The default run takes some hundreds of them, the whole run 800 more. With PyTorch every program is
-compared with it; without it the graphs' modes are compared with each other, and the in-place
-programs with a naive machine that has no graph. A failure prints the smallest program that fails.
+With PyTorch every program is compared with it; without it the graphs' modes are compared with each
+other, and the in-place programs with a naive machine that has no graph. A failure prints the
+smallest program that fails.
+
+More of them with PyTorch, from a seed on:
+python -m tests.core.test_random_programs 1000 30000
 """
 
 import collections
 import functools
+import sys
 
 import numpy as np
 import pytest
@@ -40,24 +44,16 @@ def check_graphs(seeds, torch=None):
             pytest.fail(f"graph of seed {seed}:\n{lines}\n{graphs.disagreements(small, torch)}")
 
 
-@pytest.mark.parametrize(
-    "block", [0, 1, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in range(3, 10))]
-)
+@pytest.mark.parametrize("block", range(3))
 def test_graphs_agree_in_both_modes(block):
     """Gradient against tangent, and Hessian-vector products by all nestings of the modes."""
     check_graphs(range(20 * block, 20 * block + 20))
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("block", range(5))
-def test_graphs_agree_with_pytorch(block, torch):
-    check_graphs(range(1000 + 40 * block, 1000 + 40 * block + 40), torch)
-
-
-@pytest.mark.whole
-@pytest.mark.oracle
-def test_hundreds_of_graphs_agree_with_pytorch(torch):
-    check_graphs(range(10_000, 10_120), torch)
+@pytest.mark.parametrize("first", [1000, 1050, pytest.param(1100, marks=pytest.mark.whole)])
+def test_graphs_agree_with_pytorch(first, torch):
+    check_graphs(range(first, first + 50), torch)
 
 
 def test_graphs_are_what_they_claim_to_be():
@@ -126,21 +122,14 @@ def test_programs_agree_with_the_naive_machine(length):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("length", [8, 14, 24])
+@pytest.mark.parametrize("length", [8, 14, 24, pytest.param(30, marks=pytest.mark.whole)])
 def test_programs_agree_with_pytorch(length, torch):
-    words = check_programs(range(5000, 5300), length, torch)
-    assert words["agree"] > 30
+    words = check_programs(range(5000, 5100), length, torch)
+    assert words["agree"] > 5
     # Where minigrad alone refuses, it is because the target shares its elements (expanded memory),
     # which PyTorch lets pass in part.
-    assert words["minigrad refuses"] < 60
+    assert words["minigrad refuses"] < 20
     assert words["other layouts"] < 5
-
-
-@pytest.mark.whole
-@pytest.mark.oracle
-def test_hundreds_of_programs_agree_with_pytorch(torch):
-    for length, seeds in ((8, 200), (16, 200), (30, 100)):
-        check_programs(range(20_000, 20_000 + seeds), length, torch)
 
 
 def test_refusals_speak_of_expanded_memory_or_of_overwritten_values():
@@ -219,3 +208,17 @@ def test_programs_that_were_once_wrong_on_pytorch(name, torch):
 def test_the_machines_leave_recording_on():
     check_programs(range(20), 20)
     assert mg.is_grad_enabled()
+
+
+def main():
+    """As many graphs as the command says, and as many in-place programs, from a seed on."""
+    import torch
+
+    count, first = map(int, sys.argv[1:])
+    with np.errstate(all="ignore"):
+        check_graphs(range(first, first + count), torch)
+        print(check_programs(range(first, first + count), 16, torch))
+
+
+if __name__ == "__main__":
+    main()

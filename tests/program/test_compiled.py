@@ -179,45 +179,14 @@ def test_the_plain_network() -> None:
     agree(plain_network, 40, replayed=37)
 
 
-@pytest.mark.parametrize("make", ["momentum", "adam"])
-def test_the_plain_network_with_an_optimiser(make: str) -> None:
-    """The plain network trained with momentum and with Adam, gradients kept."""
-
-    def prepare() -> Any:
-        from benchmarks.workloads.network_2_25 import _loss, data
-
-        inputs, targets, initial = data(1000, np.float32)
-        x, target = mg.tensor(inputs), mg.tensor(targets)
-        parameters = [mg.tensor(p, requires_grad=True) for p in initial]
-        optimizer = OPTIMISERS[make](parameters)
-
-        def epoch() -> Any:
-            optimizer.zero_grad()
-            loss = _loss(
-                mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters
-            )
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return epoch, lambda: [
-            parameters,
-            [p.grad for p in parameters],
-            list(optimizer.state.values()),
-        ]
-
-    agree(prepare, 25, replayed=22)
-
-
-@pytest.mark.parametrize("make", ["momentum", "adam"])
-def test_the_convolutional_network(make: str) -> None:
+def test_the_convolutional_network() -> None:
     """Document 000's network on batches of 8 digits."""
 
     def prepare() -> Any:
         from benchmarks.workloads.cnn_step import build
 
         model, images, labels = build(mg, 8)
-        optimizer = OPTIMISERS[make](model.parameters())
+        optimizer = sgd(model.parameters())
 
         def step() -> Any:
             optimizer.zero_grad()
@@ -228,7 +197,7 @@ def test_the_convolutional_network(make: str) -> None:
 
         return step, lambda: left_behind(model, optimizer)
 
-    agree(prepare, 23, replayed=20)
+    agree(prepare, 8, replayed=5)
 
 
 def test_singas_loop_of_updates_is_replayed() -> None:

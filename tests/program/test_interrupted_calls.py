@@ -294,21 +294,26 @@ def test_interrupts_at_lines_of_the_library(name: str) -> None:
 @pytest.mark.whole
 @pytest.mark.parametrize("name", STEPS)
 def test_interrupts_at_many_lines_of_the_library(name: str) -> None:
-    check(name, 30)
+    check(name, 10)
 
 
 @pytest.mark.parametrize(
-    ("name", "call"),
-    [pytest.param("training", 4, marks=pytest.mark.whole), ("outside", 3), ("outside", 4)],
+    ("name", "call", "each"),
+    [
+        ("outside", 3, 1),
+        pytest.param("outside", 4, 1, marks=pytest.mark.whole),
+        pytest.param("training", 4, 4, marks=pytest.mark.whole),
+    ],
 )
-def test_interrupts_at_each_line_of_a_replay(name: str, call: int) -> None:
-    """From where it begins to compute: at the first and the last time that the line runs."""
+def test_interrupts_at_lines_of_a_replay(name: str, call: int, each: int) -> None:
+    """From where it begins to compute: at the first and the last time that a line runs. Of a long
+    replay every fourth place is tried."""
     expected, lines = Expected(STEPS[name]), lines_of(STEPS[name], call)
     places: dict[Any, list[int]] = {}
     for at, (_, *place) in enumerate(lines, 1):
         if place[0] == run.__file__ or place[0].startswith(GENERATED):
             places.setdefault(tuple(place), []).append(at)
-    where = sorted({at for found in places.values() for at in (found[0], found[-1])})
+    where = sorted({at for found in places.values() for at in (found[0], found[-1])})[::each]
     assert len(where) > 40
     for at in where:
         assert (found := problem(expected, call, at)) is None, found

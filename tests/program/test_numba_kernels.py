@@ -24,6 +24,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
+from minigrad.core.primitive import registry
 from minigrad.errors import ProgramError
 from minigrad.nn import functional as F
 from minigrad.ops import pooling
@@ -36,6 +37,7 @@ from minigrad.program import (
     trace,
     window_kernels,
 )
+from minigrad.program.instructions import Instruction
 from minigrad.program.numba_kernels import NUMBA, NumbaKernel, kernels_of, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder, is_costly
@@ -280,7 +282,7 @@ def test_short_rows_are_taken_several_at_once(in_python: None, shape: tuple[int,
 def test_short_rows_compiled(own_folder: Path) -> None:
     """Large ones, of which the last few are left over; with bits where nothing is summed, and sums
     of all rows."""
-    for shape in ((1001, 25), (257, 100), (2051, 3)):
+    for shape in ((1001, 25), (2051, 3)):
         operands = in_rows(shape, "float32")
         with np.errstate(all="ignore"):
             program = trace(treated_alike, *operands)
@@ -382,8 +384,8 @@ def test_random_programs_compute_the_same(in_python: None, seed: int) -> None:
 
 @pytest.mark.whole
 def test_more_random_programs(in_python: None) -> None:
-    kernels = np.sum([check_random(seed) for seed in range(12, 150)], axis=0)
-    assert min(kernels) > 500
+    kernels = np.sum([check_random(seed) for seed in range(12, 60)], axis=0)
+    assert min(kernels) > 170
 
 
 @in_one_test
@@ -430,13 +432,12 @@ def table_of(dtype: str) -> list[tuple[str, list[Any], dict[str, Any]]]:
     return found
 
 
-def kernel_of(
+def program_of(
     name: str, operands: list[Any], params: dict[str, Any]
-) -> tuple[NumbaKernel, Any] | None:
-    """The kernel of one operation, and what the operation gives; None where it is in no kernel."""
+) -> tuple[Program, str, Any] | None:
+    """One operation as a program, its expression, and what it gives; None where it is in no
+    kernel."""
     given = [o.dtype if hasattr(o, "dtype") else o for o in operands]
-    from minigrad.core.primitive import registry
-
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = np.asarray(registry[name].forward(np, *operands, **params))
@@ -446,30 +447,42 @@ def kernel_of(
     text = numba_kernels.expression(program, instruction, None, NUMBA)
     if text is None or (is_costly(text) and expected.dtype != np.float32):
         return None
-    block = Block([0], expected.shape, frozenset([(0, 0)]))
-    return NumbaKernel(program, [block], {*program.outputs}), expected
+    return program, text, expected
 
 
 def check_table(dtype: str, make: Any, once: bool = False) -> int:
-    """Compare kernels with operations on awkward numbers; how many there are. once: one kernel for
-    each operation."""
-    count, seen = 0, set()
+    """Compare operations with one kernel of them all, on awkward numbers; how many there are.
+    once: each operation with its first operands alone."""
+    whole, blocks, arrays, checks = Program([], {}, [], [], []), [], {}, {}
+    seen: set[str] = set()
     for name, operands, params in table_of(dtype):
-        found = kernel_of(name, operands, params)
-        if found is None or (once and name in seen):
+        found = None if once and name in seen else program_of(name, operands, params)
+        if found is None:
             continue
         seen.add(name)
-        kernel, expected = found
-        out = np.empty(expected.shape, expected.dtype)
-        arrays = [o for o in operands if hasattr(o, "dtype")]
-        make(kernel)(*arrays, out)
+        program, text, expected = found
+        (one,), shift = program.instructions, len(whole.types)
+        moved = lambda n, shift=shift: n + shift if type(n) is int else n
+        out = moved(one.outputs[0])
+        instruction = Instruction(one.primitive, tuple(map(moved, one.operands)), params, (out,))
+        blocks.append(Block([len(blocks)], expected.shape, frozenset([(0, 0)])))
+        whole.types += program.types
+        whole.instructions.append(instruction)
+        whole.outputs.append(out)
+        given = (o for o in operands if hasattr(o, "dtype"))
+        arrays |= dict(zip(map(moved, program.inputs), given, strict=True))
+        arrays[out] = np.empty(expected.shape, expected.dtype)
         what = f"{name} {params} of {[getattr(o, 'dtype', o) for o in operands]}"
-        if is_costly(kernel.text) or name in ROUNDED:
-            np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-44, err_msg=what)
+        checks[out] = name, expected, what, is_costly(text) or name in ROUNDED
+    whole.inputs += [n for n in arrays if n not in checks]
+    kernel = NumbaKernel(whole, blocks, {*whole.outputs})
+    make(kernel)(*(arrays[n] for n in kernel.arrays))
+    for out, (name, expected, what, rounded) in checks.items():
+        if rounded:
+            np.testing.assert_allclose(arrays[out], expected, rtol=3e-7, atol=1e-44, err_msg=what)
         else:
-            assert_same_numbers(out, expected, what, name in ("maximum", "minimum"))
-        count += 1
-    return count
+            assert_same_numbers(arrays[out], expected, what, name in ("maximum", "minimum"))
+    return len(checks)
 
 
 @in_one_test
@@ -534,28 +547,25 @@ def test_chains_and_their_gradients_on_awkward_numbers(
 # -------------------------------------------------------------------------------------------- Numba
 
 
-def network(optimizer: Any, dtype: str) -> Any:
-    mg.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 2)).to(dtype)
-    return model, optimizer(model.parameters(), 0.05)
-
-
 @needs_numba
-@pytest.mark.parametrize("name", ["SGD", "Adam"])
-def test_training_with_kernels(name: str, own_folder: Path) -> None:
-    """Losses, parameters and gradients are those of the plain step, to rounding, with a rate on a
-    schedule; a folder of kernels is left, and nothing is said."""
-    x, labels = tensor(40, 3), mg.tensor(RNG.integers(0, 2, 40))
+def test_training_with_kernels(own_folder: Path) -> None:
+    """Losses, parameters and gradients of a network with normalisation are those of the plain step,
+    to rounding, with a rate on a schedule. Nothing but products and views is left to NumPy, and a
+    folder of kernels is left."""
+    x, labels = tensor(40, 3), tensor(40, 2)
     runs = []
     for options in ({}, {"fuse": True}):
-        model, optimizer = network(getattr(optim, name), "float32")
+        mg.manual_seed(0)
+        model = nn.Sequential(
+            nn.Linear(3, 9), nn.LayerNorm(9), nn.ReLU(), nn.Linear(9, 2), nn.Softmax(1)
+        )
+        optimizer = optim.Adam(model.parameters(), 0.05)
         schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
 
         @mg.compile(**options)
         def step(x: Any, labels: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
             optimizer.zero_grad()
-            scores = model(x).exp()
-            loss = -(scores / scores.sum(1, keepdim=True))[mg.arange(40), labels].mean()
+            loss = F.mse_loss(model(x), labels)
             loss.backward()
             optimizer.step()
             return loss
@@ -568,9 +578,11 @@ def test_training_with_kernels(name: str, own_folder: Path) -> None:
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     assert step.statistics["replayed"] == 5
-    assert (
-        "fused_" in str(step.fused_programs[0]) and "def kernel(" in step.fused_programs[0].source()
-    )
+    (fused,) = step.fused_programs
+    left = {
+        i.primitive.name for i in fused.instructions if not isinstance(i.primitive, NumbaKernel)
+    }
+    assert left <= {"matmul", "permute"} and "def kernel(" in fused.source()
     assert [*own_folder.glob("k*.py")] and [*own_folder.glob("__pycache__/*.nbc")]
 
 
@@ -1013,7 +1025,7 @@ def test_images_are_trained_with_kernels(own_folder: Path) -> None:
         mg.manual_seed(0)
         model = nn.Sequential(
             nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(4), nn.MaxPool2d(3, 1, 1),
-            nn.Conv2d(4, 2, 3), nn.BatchNorm2d(2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(8, 3),
+            nn.AvgPool2d(2), nn.Flatten(), nn.Linear(36, 3),
         )  # fmt: skip
         optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.9)
 
@@ -1036,21 +1048,21 @@ def test_images_are_trained_with_kernels(own_folder: Path) -> None:
 
 
 def check_hard_rows(columns: int) -> None:
-    """Softmax and the largest element of rows with NaN, infinities, ties and zeros."""
+    """Softmax and the largest element of rows with NaN, infinities, ties and zeros, in one
+    kernel."""
     x = mg.tensor(np.concatenate([HARD_ROWS] * (columns // 3), axis=1))
-    for function in (
-        lambda x: F.softmax(x, 1),
-        lambda x: F.log_softmax(x, 1),
-        lambda x: x * 1 - x.amax(1, keepdim=True),
-        lambda x: x.amax(1, keepdim=True) * 1 + x * 0,
-    ):
-        with np.errstate(all="ignore"):
-            program = trace(function, x)
+
+    def every(x: Any) -> list[Any]:
+        largest = x.amax(1, keepdim=True)
+        return [F.softmax(x, 1), F.log_softmax(x, 1), x * 1 - largest, largest * 1 + x * 0]
+
+    with np.errstate(all="ignore"):
+        program = trace(every, x)
         fused = with_kernels(program)
         assert len(kernels_of(fused)) == len(fused.instructions) == 1
         for _ in range(2):
-            found, expected = fused(x).numpy(), program(x).numpy()
-            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
+            for found, expected in zip(_flat(fused(x)), _flat(program(x)), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
 
 
 def test_hard_rows(in_python: None) -> None:
@@ -1062,38 +1074,6 @@ def test_hard_rows(in_python: None) -> None:
 def test_hard_rows_compiled(own_folder: Path) -> None:
     check_hard_rows(3)
     check_hard_rows(60)
-
-
-@needs_numba
-def test_layers_with_kernels(own_folder: Path) -> None:
-    """A network of layers with normalisation is trained as the plain step trains it, and nothing
-    of it but products and views is left to NumPy."""
-    x, labels = tensor(40, 3), tensor(40, 2)
-    runs = []
-    for options in ({}, {"fuse": True}):
-        mg.manual_seed(0)
-        model = nn.Sequential(
-            nn.Linear(3, 9), nn.LayerNorm(9), nn.ReLU(), nn.Linear(9, 2), nn.Softmax(1)
-        )
-        optimizer = optim.SGD(model.parameters(), 0.5)
-
-        @mg.compile(**options)
-        def step(x: Any, labels: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), labels)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        seen = [step(x, labels).item() for _ in range(8)]
-        runs.append([seen, *(t.detach().numpy() for p in model.parameters() for t in (p, p.grad))])
-    for a, b in zip(*runs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    (fused,) = step.fused_programs
-    left = [
-        i.primitive.name for i in fused.instructions if not isinstance(i.primitive, NumbaKernel)
-    ]
-    assert {*left} <= {"matmul", "permute"}
 
 
 @needs_numba
@@ -1146,8 +1126,7 @@ def test_kernels_compute_what_the_operations_do(own_folder: Path) -> None:
 
 @pytest.mark.whole
 @needs_numba
-@pytest.mark.parametrize("cpu", ["generic", ""])
-def test_another_process_and_another_target(own_folder: Path, cpu: str) -> None:
+def test_another_process_and_another_target(own_folder: Path) -> None:
     """Another processor gives these values too; a second process compiles nothing."""
     text = (
         "import numpy as np, minigrad as mg; from minigrad.program import trace\n"
@@ -1157,13 +1136,12 @@ def test_another_process_and_another_target(own_folder: Path, cpu: str) -> None:
         "lowered = g.replayer.latest(); ((name, *_),) = lowered.kernels\n"
         "print(sum(lowered.names[name].stats.cache_hits.values()))\n"
     )
-    environment = {**os.environ, **({"NUMBA_CPU_NAME": cpu} if cpu else {})}
     outputs = [
         subprocess.run(
             [sys.executable, "-c", text],
             capture_output=True,
             text=True,
-            env=environment,
+            env={**os.environ, "NUMBA_CPU_NAME": "generic"},
             check=True,
         ).stdout.strip()
         for _ in range(2)

@@ -475,12 +475,9 @@ def test_tensors_from_outside() -> None:
     assert type(weight.array) is not Recorded and type(count.array) is not Recorded
 
 
-def training(optimiser: Any, seed: int) -> Any:
-    """A network, its data, and one step of training."""
-    mg.manual_seed(seed)
-    model = nn.Sequential(
-        nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8), nn.Dropout(0.25), nn.Linear(8, 2)
-    )
+def training(optimiser: Any) -> Any:
+    """A layer, and one step of its training."""
+    model = nn.Linear(2, 2)
     rule = optimiser(model.parameters())
 
     def step(x: Any, labels: Any) -> Any:
@@ -491,59 +488,6 @@ def training(optimiser: Any, seed: int) -> Any:
         return loss.detach()
 
     return model, step
-
-
-def test_a_training_step() -> None:
-    """Forward, backward, batch statistics, dropout and the update by SGD: twenty replayed steps
-    leave the bits of twenty eager ones.
-    """
-    from minigrad.optim import SGD
-
-    sgd = lambda params: SGD(params, lr=0.1, weight_decay=1e-3)
-    x, labels = tensor(16, 2), mg.tensor(RNG.integers(0, 2, 16))
-    (eager, step), (replayed, other) = training(sgd, 1), training(sgd, 1)
-    mg.manual_seed(2)
-    losses = [bits(step(x, labels)) for _ in range(20)]
-    mg.manual_seed(2)
-    program, first = recorded(other, x, labels)
-    program.check()
-    assert [bits(first), *(bits(program(x, labels)) for _ in range(19))] == losses
-    assert bits(list(eager.parameters())) == bits(list(replayed.parameters()))
-    assert bits(dict(eager.named_buffers())["2.running_var"]) == bits(
-        dict(replayed.named_buffers())["2.running_var"]
-    )
-    assert bits([p.grad for p in eager.parameters()]) == bits(
-        [p.grad for p in replayed.parameters()]
-    )
-
-
-@pytest.mark.parametrize("rule", ["momentum", "nesterov", "rmsprop", "adam"])
-def test_optimisers_with_state(rule: str) -> None:
-    """The state's arrays are captured and written, its counts of steps read; instructions of the
-    rule have the phase "update".
-    """
-    from minigrad.optim import SGD, Adam, RMSprop
-
-    make = {
-        "momentum": lambda p: SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
-        "nesterov": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True),
-        "rmsprop": lambda p: RMSprop(p, lr=0.01),
-        "adam": lambda p: Adam(p, lr=0.01),
-    }[rule]
-    x, labels = tensor(16, 2), mg.tensor(RNG.integers(0, 2, 16))
-    (eager, step), (replayed, other) = training(make, 1), training(make, 1)
-    mg.manual_seed(2)
-    losses = [bits(step(x, labels)) for _ in range(8)]
-    mg.manual_seed(2)
-    first = other(x, labels)  # makes the state
-    program, second = recorded(other, x, labels)
-    assert [bits(first), bits(second), *(bits(program(x, labels)) for _ in range(6))] == losses
-    assert bits(list(eager.parameters())) == bits(list(replayed.parameters()))
-    assert program.check().phases()["update"] >= 6
-    mg.manual_seed(3)
-    want = bits(step(x, labels))
-    mg.manual_seed(3)
-    assert bits(other(x, labels)) == want  # the state is the optimiser's again
 
 
 def test_optimisers_that_cannot_be_recorded() -> None:
@@ -558,10 +502,10 @@ def test_optimisers_that_cannot_be_recorded() -> None:
             array -= 0.1 / state["step"] * grad
 
     x, labels = tensor(16, 2), mg.tensor(RNG.integers(0, 2, 16))
-    model, step = training(lambda p: SGD(p, lr=0.1, momentum=0.9), 1)
+    model, step = training(lambda p: SGD(p, lr=0.1, momentum=0.9))
     with pytest.raises(ProgramError, match="Take one step first"):
         recorded(step, x, labels)
-    model, step = training(lambda p: Counting(p, lr=0.1), 1)
+    model, step = training(lambda p: Counting(p, lr=0.1))
     step(x, labels)
     with pytest.raises(ProgramError, match="'step'"):
         recorded(step, x, labels)
