@@ -94,9 +94,9 @@ def test_values_and_gradients_agree_with_pytorch(torch, name: str) -> None:
 def test_the_factors_give_the_matrix(array) -> None:
     P, L, U = mg.linalg.lu(mg.tensor(array))
     np.testing.assert_allclose((P @ L @ U).numpy(), array, atol=1e-12)
-    assert (
-        (mg.tril(L) == L).all() and (mg.triu(U) == U).all() and (mg.linalg.diagonal(L) == 1).all()
-    )
+    assert (mg.tril(L) == L).all()
+    assert (mg.triu(U) == U).all()
+    assert (mg.linalg.diagonal(L) == 1).all()
 
 
 @pytest.mark.oracle
@@ -117,11 +117,9 @@ def test_matrix_exp_loses_no_more_digits_than_pytorchs(torch, dtype: str) -> Non
 def test_lu_without_pivots_keeps_the_order_of_rows() -> None:
     matrix = np.array([[4.0, 3, 2], [8, 8, 5], [4, 7, 9]])
     P, L, U = mg.linalg.lu(mg.tensor(matrix), pivot=False)
-    assert (
-        P.tolist() == np.eye(3).tolist()
-        and L.tolist() == [[1, 0, 0], [2, 1, 0], [1, 2, 1]]
-        and U.tolist() == [[4, 3, 2], [0, 2, 1], [0, 0, 5]]
-    )
+    assert P.tolist() == np.eye(3).tolist()
+    assert L.tolist() == [[1, 0, 0], [2, 1, 0], [1, 2, 1]]
+    assert U.tolist() == [[4, 3, 2], [0, 2, 1], [0, 0, 5]]
     assert mg.linalg.lu_factor(mg.tensor(matrix), pivot=False).pivots.tolist() == [1, 2, 3]
 
 
@@ -167,7 +165,5 @@ def test_singular_matrices_are_reported_by_info() -> None:
             call(x, check_errors=True)
     with pytest.raises(LinAlgError, match="not positive definite"):
         mg.linalg.cholesky_ex(-x, check_errors=True)
-    assert (
-        mg.linalg.cholesky_ex(-x).info.tolist() == [1, 1]
-        and mg.isnan(mg.linalg.cholesky_ex(-x).L).all()
-    )
+    assert mg.linalg.cholesky_ex(-x).info.tolist() == [1, 1]
+    assert mg.isnan(mg.linalg.cholesky_ex(-x).L).all()

@@ -60,10 +60,8 @@ def test_windows_agree_with_pytorch(torch, name: str, options) -> None:
     agree(
         torch, both, tolerance=1e-7 if name == "kaiser" else 1e-12
     )  # PyTorch rounds beta to float32
-    assert (
-        getattr(windows, name)(5, **options).dtype == mg.float32
-        and getattr(windows, name)(3, requires_grad=True, **options).requires_grad
-    )
+    assert getattr(windows, name)(5, **options).dtype == mg.float32
+    assert getattr(windows, name)(3, requires_grad=True, **options).requires_grad
     if name == "exponential":
         agree(
             torch,
@@ -75,14 +73,8 @@ def test_windows_agree_with_pytorch(torch, name: str, options) -> None:
 
 
 def test_windows_have_their_textbook_values() -> None:
-    assert windows.hann(5).tolist() == pytest.approx(
-        [0, 0.5, 1, 0.5, 0], abs=1e-7
-    ) and windows.bartlett(4, sym=False).tolist() == [
-        0,
-        0.5,
-        1,
-        0.5,
-    ]
+    assert windows.hann(5).tolist() == pytest.approx([0, 0.5, 1, 0.5, 0], abs=1e-07)
+    assert windows.bartlett(4, sym=False).tolist() == [0, 0.5, 1, 0.5]
     both = windows.hann(8, sym=False, dtype="float64") + mg.roll(
         windows.hann(8, sym=False, dtype="float64"), 4
     )

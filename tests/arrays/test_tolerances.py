@@ -25,10 +25,8 @@ DIAGONAL = np.diag([4.0, 2.0, 1.0, 0.5])
     ],
 )
 def test_which_singular_values_count(torch, settings: dict[str, float], hermitian: bool) -> None:
-    ours, theirs = (
-        mg.tensor(-DIAGONAL, requires_grad=True),
-        torch.tensor(-DIAGONAL, requires_grad=True),
-    )
+    ours = mg.tensor(-DIAGONAL, requires_grad=True)
+    theirs = torch.tensor(-DIAGONAL, requires_grad=True)
     for library, x in ((mg, ours), (torch, theirs)):
         y = library.linalg.pinv(x, hermitian=hermitian, **settings)
         (y * (y + 1)).sum().backward()
@@ -80,7 +78,6 @@ def test_some_columns_or_all(torch, some: bool, shape: tuple[int, ...]) -> None:
         mg.tensor(x).qr(some),
         mg.linalg.qr(mg.tensor(x), some=some),
     ):
-        assert tuple(Q.shape) == tuple(expected.Q.shape) and tuple(R.shape) == tuple(
-            expected.R.shape
-        )
+        assert tuple(Q.shape) == tuple(expected.Q.shape)
+        assert tuple(R.shape) == tuple(expected.R.shape)
         np.testing.assert_allclose((Q @ R).numpy(), x, atol=1e-12)

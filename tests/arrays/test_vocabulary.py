@@ -338,10 +338,8 @@ def test_least_squares_in_full(torch):
         (TALL, R.standard_normal((2, 5, 2))),
         (TALL.mT.copy(), R.standard_normal((2, 3, 2))),
     ):
-        ours, theirs = (
-            mg.linalg.lstsq(mg.tensor(a), mg.tensor(b)),
-            torch.linalg.lstsq(torch.tensor(a), torch.tensor(b), driver="gelsd"),
-        )
+        ours = mg.linalg.lstsq(mg.tensor(a), mg.tensor(b))
+        theirs = torch.linalg.lstsq(torch.tensor(a), torch.tensor(b), driver="gelsd")
         for name in ("solution", "residuals", "rank", "singular_values"):
             got, want = getattr(ours, name), getattr(theirs, name)
             assert tuple(got.shape) == tuple(want.shape), name
@@ -413,11 +411,9 @@ def test_svd_lowrank_is_exact_for_a_matrix_of_low_rank():
         A = R.standard_normal((*shape[:-1], 2)) @ R.standard_normal((*shape[:-2], 2, shape[-1]))
         for array in (A, A * (1 + 2j), A.astype("float32")):
             U, S, V = mg.svd_lowrank(mg.tensor(array), q=2)
-            assert (
-                U.dtype == array.dtype
-                and U.shape == (*shape[:-1], 2)
-                and V.shape == (*shape[:-2], shape[-1], 2)
-            )
+            assert U.dtype == array.dtype
+            assert U.shape == (*shape[:-1], 2)
+            assert V.shape == (*shape[:-2], shape[-1], 2)
             np.testing.assert_allclose(
                 (U * S.unsqueeze(-2) @ mg.conj(V).mT).numpy(), array, atol=1e-5
             )
@@ -440,24 +436,16 @@ def test_svd_lowrank_is_exact_for_a_matrix_of_low_rank():
 
 def test_draws_of_further_distributions():
     mg.manual_seed(4)
-    cauchy, trials, grown = (
-        mg.empty(4000).cauchy_(2.0, 0.5),
-        mg.empty(4000, dtype="int64").geometric_(0.25),
-        mg.empty(4000).log_normal_(0.5, 0.25),
-    )
-    assert (
-        abs(mg.median(cauchy).item() - 2) < 0.1
-        and 0.45 < ((cauchy - 2).abs() < 0.5).float().mean().item() < 0.55
-    )
-    assert (
-        trials.min().item() == 1
-        and 3.7 < trials.float().mean().item() < 4.3
-        and trials.dtype == mg.int64
-    )
-    assert (
-        abs(mg.log(grown).mean().item() - 0.5) < 0.03
-        and abs(mg.log(grown).std().item() - 0.25) < 0.03
-    )
+    cauchy = mg.empty(4000).cauchy_(2.0, 0.5)
+    trials = mg.empty(4000, dtype="int64").geometric_(0.25)
+    grown = mg.empty(4000).log_normal_(0.5, 0.25)
+    assert abs(mg.median(cauchy).item() - 2) < 0.1
+    assert 0.45 < ((cauchy - 2).abs() < 0.5).float().mean().item() < 0.55
+    assert trials.min().item() == 1
+    assert 3.7 < trials.float().mean().item() < 4.3
+    assert trials.dtype == mg.int64
+    assert abs(mg.log(grown).mean().item() - 0.5) < 0.03
+    assert abs(mg.log(grown).std().item() - 0.25) < 0.03
     for fill in (lambda x: x.cauchy_(), lambda x: x.geometric_(0.5), lambda x: x.log_normal_()):
         with pytest.raises(InPlaceError, match="leaf"):
             fill(mg.ones(2, requires_grad=True))

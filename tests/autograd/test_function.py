@@ -302,11 +302,9 @@ def test_gradient_of_a_wrong_shape(shape) -> None:
 
 
 def test_gradient_that_the_argument_broadcasts_to_is_summed() -> None:
-    x, row, number = (
-        leaf(1.0, 2.0),
-        mg.ones(1, 3, dtype=mg.float64, requires_grad=True),
-        mg.tensor(2.0, dtype=mg.float64, requires_grad=True),
-    )
+    x = leaf(1.0, 2.0)
+    row = mg.ones(1, 3, dtype=mg.float64, requires_grad=True)
+    number = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     f = function(
         lambda ctx, x, row, number: x.sum() * row.sum() * number,
         lambda ctx, g: (mg.ones(5, 2), mg.ones(4, 3), mg.ones(7)),

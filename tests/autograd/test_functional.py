@@ -531,11 +531,9 @@ def test_complex_as_torch(torch):
     z, v = normal(3, dtype="complex128"), normal(3, dtype="complex128")
     tz, tv = torch.tensor(z.numpy()), torch.tensor(v.numpy())
     x, tx = z.real.clone(), tz.real.clone()
-    to_real, to_complex, square = (
-        (lambda z: z.abs() ** 2 + z.real),
-        (lambda z: z * z.conj() * z),
-        (lambda z: z**2),
-    )
+    to_real = lambda z: z.abs() ** 2 + z.real
+    to_complex = lambda z: z * z.conj() * z
+    square = lambda z: z**2
     same(F.jacobian(to_real, z), T.jacobian(to_real, tz))
     for f in (to_real, to_complex, square):
         same(F.jacobian(f, z, vectorize=True), T.jacobian(f, tz, vectorize=True))

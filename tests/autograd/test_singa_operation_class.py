@@ -94,12 +94,10 @@ def test_an_object_called_twice_keeps_each_calls_values() -> None:
     assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
     second.backward()
     assert (b.grad.item(), c.grad.item()) == (2.0 + 7.0, 5.0)
-    assert (
-        scale(a)[0].item() == 6.0
-        and scale.seen == [2.0]
-        and scale.name == "Scale"
-        and scale.requires_grad
-    )
+    assert scale(a)[0].item() == 6.0
+    assert scale.seen == [2.0]
+    assert scale.name == "Scale"
+    assert scale.requires_grad
     assert scale(scale(a)[0])[0].item() == 18.0 and scale.seen == [6.0]
 
 

@@ -49,11 +49,8 @@ def test_tensor_dataset_gives_examples_and_batches():
     one, label = dataset[2]
     assert one.tolist() == [6, 7, 8] and label.item() == 1
     several, labels = dataset.batch([3, 0, 3])
-    assert several.tolist() == [[9, 10, 11], [0, 1, 2], [9, 10, 11]] and labels.tolist() == [
-        0,
-        3,
-        0,
-    ]
+    assert several.tolist() == [[9, 10, 11], [0, 1, 2], [9, 10, 11]]
+    assert labels.tolist() == [0, 3, 0]
     assert several.dtype == mg.float64 and labels.dtype == mg.int64
     with pytest.raises(IndexError):
         dataset[4]
@@ -241,12 +238,10 @@ def test_idx_of_every_element_type(tmp_path, code, letter, dtype, values, pack):
     file = tmp_path / "file"
     file.write_bytes(pack(idx(code, (2, 1), struct.pack(f">2{letter}", *values))))
     tensor = read_idx(file)
-    assert (
-        tensor.shape == (2, 1)
-        and tensor.dtype == dtype
-        and tensor.dtype.isnative
-        and tensor.flatten().tolist() == values
-    )
+    assert tensor.shape == (2, 1)
+    assert tensor.dtype == dtype
+    assert tensor.dtype.isnative
+    assert tensor.flatten().tolist() == values
     assert not tensor.requires_grad
     tensor += 0  # the memory is the tensor's own, not the file's
 
@@ -296,12 +291,10 @@ def test_mnist_from_a_folder(tmp_path):
     (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(8, (2, 2, 2), pixels))
     (tmp_path / "train-labels.idx1-ubyte.gz").write_bytes(gzip.compress(idx(8, (2,), b"\x07\x03")))
     images, labels = mnist(tmp_path).tensors
-    assert (
-        images.shape == (2, 1, 2, 2)
-        and images.dtype == mg.float32
-        and labels.dtype == mg.int64
-        and labels.tolist() == [7, 3]
-    )
+    assert images.shape == (2, 1, 2, 2)
+    assert images.dtype == mg.float32
+    assert labels.dtype == mg.int64
+    assert labels.tolist() == [7, 3]
     np.testing.assert_array_equal(
         images.numpy().ravel(), np.arange(8, dtype=np.float32) / np.float32(255)
     )
@@ -341,11 +334,9 @@ def test_points_in_the_disc_are_labelled_by_their_radius():
 
 def test_the_two_moons_lie_on_their_arcs():
     x, label = (t.numpy() for t in two_moons(101, seed=1, noise=0.0).tensors)
-    assert (
-        x.dtype == np.float32
-        and label.dtype == np.int64
-        and np.bincount(label).tolist() == [50, 51]
-    )
+    assert x.dtype == np.float32
+    assert label.dtype == np.int64
+    assert np.bincount(label).tolist() == [50, 51]
     upper, lower = x[label == 0], x[label == 1] - [1, 0.5]
     np.testing.assert_allclose(np.hypot(*upper.T), 1, atol=1e-6)
     np.testing.assert_allclose(np.hypot(*lower.T), 1, atol=1e-6)
@@ -370,9 +361,9 @@ def test_digits_are_those_of_scikit_learn():
         "sklearn.datasets", reason='scikit-learn is not installed: pip install "minigrad[lab]"'
     ).load_digits
     images, labels = digits().tensors
-    assert (
-        images.shape == (1797, 1, 8, 8) and images.dtype == mg.float32 and labels.dtype == mg.int64
-    )
+    assert images.shape == (1797, 1, 8, 8)
+    assert images.dtype == mg.float32
+    assert labels.dtype == mg.int64
     source = load_digits()
     np.testing.assert_array_equal(images.numpy()[:, 0] * 16, source.images)
     np.testing.assert_array_equal(labels.numpy(), source.target)

@@ -34,11 +34,9 @@ def test_other_parameters_give_the_result_of_another_module():
     x = mg.tensor(X)
     result = func.functional_call(module, other.state_dict(), (x,), {"factor": 3.0})
     assert np.allclose(result.numpy(force=True), other(x, factor=3.0).numpy(force=True))
-    assert (
-        [p.tolist() for p in module.parameters()] == own
-        and module.more is list_before
-        and module.more[0] is module.first
-    )
+    assert [p.tolist() for p in module.parameters()] == own
+    assert module.more is list_before
+    assert module.more[0] is module.first
     assert module.seen.item() == 0 and module.last.requires_grad
 
 
@@ -169,9 +167,8 @@ def test_an_ensemble_is_computed_at_once_from_stacked_states(torch):
         each = lib.stack([model(lib.tensor(X)) for model in models])
         np.testing.assert_allclose(out.detach().numpy(), each.detach().numpy(), rtol=1e-5)
         assert all(p.is_leaf and p.requires_grad for p in parameters.values())
-        assert models[0][0].weight.grad is None and not any(
-            b.requires_grad for b in buffers.values()
-        )
+        assert models[0][0].weight.grad is None
+        assert not any(b.requires_grad for b in buffers.values())
         found.append(
             (
                 {n: p.grad.numpy() for n, p in parameters.items()},

@@ -136,10 +136,8 @@ def _statement(
 
 
 def _shaped(r: Any, a: int, shape: tuple[int, ...]) -> tuple[tuple, tuple[int, ...]]:
-    n, name = (
-        len(shape),
-        str(r.choice(["reshape", "permute", "unsqueeze", "expand", "flip", "squeeze"])),
-    )
+    n = len(shape)
+    name = str(r.choice(["reshape", "permute", "unsqueeze", "expand", "flip", "squeeze"]))
     if name == "reshape":
         sizes = (
             tuple(int(m) for m in r.permutation(shape))

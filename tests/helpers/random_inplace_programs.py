@@ -349,10 +349,8 @@ class Naive:
             value, tangent = _binary(rest[0], self._get(rest[1]), self._get(rest[2]))
         elif kind == "sum":
             pair = self._get(rest[0])
-            value, tangent = (
-                np.asarray(pair.value.sum(axis=rest[1])),
-                np.asarray(pair.tangent.sum(axis=rest[1])),
-            )
+            value = np.asarray(pair.value.sum(axis=rest[1]))
+            tangent = np.asarray(pair.tangent.sum(axis=rest[1]))
         elif kind == "clone":
             pair = self._get(rest[0])
             value, tangent = _clone(pair.value), _clone(pair.tangent)

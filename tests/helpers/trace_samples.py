@@ -75,11 +75,9 @@ def arrays():
     x1, v1, v2, x1_bar, v1_bar, v2_bar = (
         sym(b, s, a) for a in (None, "bar") for b, s in (("x", "1"), ("v", "1"), ("v", "2"))
     )
-    total, broadcast, one = (
-        {"t": "fn", "text": "sum"},
-        {"t": "fn", "text": "broadcast"},
-        {"t": "num", "value": 1.0, "col": "g"},
-    )
+    total = {"t": "fn", "text": "sum"}
+    broadcast = {"t": "fn", "text": "broadcast"}
+    one = {"t": "num", "value": 1.0, "col": "g"}
     x = [0.5, -1.25, 2.0, 3.5, -0.75, 4.0]
     square, ones, double = [v * v for v in x], [1.0] * 6, [2 * v for v in x]
     part = {"upstream": array(ones), "product": array(x)}

@@ -18,18 +18,14 @@ ROOT = Path(__file__).parents[2]
 def test_questions_take_tensors_and_dtypes():
     for dtype in (mg.float16, mg.float32, mg.float64):
         x = mg.ones(2, dtype=dtype)
-        assert (
-            mg.is_floating_point(x)
-            and mg.is_floating_point(dtype)
-            and mg.is_floating_point(x.dtype)
-        )
+        assert mg.is_floating_point(x)
+        assert mg.is_floating_point(dtype)
+        assert mg.is_floating_point(x.dtype)
         assert not mg.is_complex(x) and not mg.is_complex(dtype) and not mg.is_complex(x.dtype)
     for dtype in (mg.complex64, mg.complex128):
-        assert (
-            mg.is_complex(dtype)
-            and mg.is_complex(mg.ones(1, dtype=dtype).dtype)
-            and not mg.is_floating_point(dtype)
-        )
+        assert mg.is_complex(dtype)
+        assert mg.is_complex(mg.ones(1, dtype=dtype).dtype)
+        assert not mg.is_floating_point(dtype)
     for dtype in (mg.int64, mg.uint8, mg.bool_):
         assert not mg.is_complex(dtype) and not mg.is_floating_point(dtype)
     assert mg.ones(1, dtype=mg.float16).dtype.itemsize == 2

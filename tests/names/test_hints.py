@@ -151,11 +151,9 @@ def test_pytorchs_names_of_data_and_checkpoint():
 
     a, b = TensorDataset(mg.arange(4)), TensorDataset(mg.arange(10, 13))
     both = a + b
-    assert (
-        isinstance(both, ConcatDataset)
-        and [int(both[i][0]) for i in (0, 4, -1)] == [0, 10, 12]
-        and len(both) == 7
-    )
+    assert isinstance(both, ConcatDataset)
+    assert [int(both[i][0]) for i in (0, 4, -1)] == [0, 10, 12]
+    assert len(both) == 7
     assert [len(part) for part in random_split(both, [0.5, 0.5])] == [4, 3]
     assert sorted(
         int(x) for (x,) in DataLoader(both, sampler=SubsetRandomSampler([1, 5]), num_workers=2)

@@ -141,12 +141,10 @@ def test_arrays_cannot_take_a_tensor_in_place():
 
 def test_constant_tensors_are_numbers_to_numpy():
     c = mg.tensor([3.0, 4.0])
-    assert (
-        np.sum(c) == 7
-        and np.linalg.norm(c) == 5
-        and np.allclose(c, [3, 4])
-        and np.stack([c, c]).shape == (2, 2)
-    )
+    assert np.sum(c) == 7
+    assert np.linalg.norm(c) == 5
+    assert np.allclose(c, [3, 4])
+    assert np.stack([c, c]).shape == (2, 2)
     assert np.shape(X) == (2,) and np.ndim(X) == 1 and np.size(X) == 2
 
 

@@ -22,24 +22,17 @@ def m(request):
 
 def test_functions_that_make_tensors_are_pytorchs(m):
     assert tuple(m.empty(2, 3).shape) == (2, 3) and m.empty((0,), dtype=m.int64).dtype == m.int64
-    assert (
-        m.empty(2, requires_grad=True).is_leaf
-        and m.empty_like(m.ones(2, 3), dtype=m.float64).dtype == m.float64
-    )
-    assert m.logspace(0, 2, 3).tolist() == [1, 10, 100] and m.logspace(
-        0, 3, 4, base=2
-    ).tolist() == [1, 2, 4, 8]
-    assert (
-        sorted(m.randperm(5).tolist()) == [0, 1, 2, 3, 4]
-        and m.randperm(3).dtype == m.int64
-        and tuple(m.randperm(0).shape) == (0,)
-    )
-    assert all(2 <= v < 5 for v in m.randint(2, 5, (50,)).tolist()) and tuple(
-        m.randint(3, (2, 2)).shape
-    ) == (2, 2)
-    assert m.randint_like(m.ones(3), 0, 2).dtype == m.float32 and tuple(
-        m.randint_like(m.ones(3, dtype=m.int64), 4).shape
-    ) == (3,)
+    assert m.empty(2, requires_grad=True).is_leaf
+    assert m.empty_like(m.ones(2, 3), dtype=m.float64).dtype == m.float64
+    assert m.logspace(0, 2, 3).tolist() == [1, 10, 100]
+    assert m.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8]
+    assert sorted(m.randperm(5).tolist()) == [0, 1, 2, 3, 4]
+    assert m.randperm(3).dtype == m.int64
+    assert tuple(m.randperm(0).shape) == (0,)
+    assert all(2 <= v < 5 for v in m.randint(2, 5, (50,)).tolist())
+    assert tuple(m.randint(3, (2, 2)).shape) == (2, 2)
+    assert m.randint_like(m.ones(3), 0, 2).dtype == m.float32
+    assert tuple(m.randint_like(m.ones(3, dtype=m.int64), 4).shape) == (3,)
     like = m.ones(2, dtype=m.float64)
     for made in (
         m.zeros_like(like, device="cpu"),
@@ -52,9 +45,8 @@ def test_functions_that_make_tensors_are_pytorchs(m):
         == m.randn_like(like, dtype=m.float32).dtype
         == m.float32
     )
-    assert m.arange(3, device="cpu").tolist() == [0, 1, 2] and m.linspace(
-        0, 1, 3, device="cpu"
-    ).tolist() == [0, 0.5, 1]
+    assert m.arange(3, device="cpu").tolist() == [0, 1, 2]
+    assert m.linspace(0, 1, 3, device="cpu").tolist() == [0, 0.5, 1]
     assert m.eye(2, device="cpu").tolist() == [[1, 0], [0, 1]]
 
 
@@ -68,9 +60,8 @@ def test_making_tensors_like_this_one(m):
         (x.new_tensor([1.5]), [1.5]),
     ):
         assert made.tolist() == values and made.dtype == m.float64 and not made.requires_grad
-    assert (
-        tuple(x.new_empty(3, 1).shape) == (3, 1) and x.new_zeros(1, dtype=m.int64).dtype == m.int64
-    )
+    assert tuple(x.new_empty(3, 1).shape) == (3, 1)
+    assert x.new_zeros(1, dtype=m.int64).dtype == m.int64
     assert x.new_ones(2, requires_grad=True).is_leaf
 
 
@@ -87,14 +78,11 @@ def test_the_state_of_random_numbers_is_set_and_restored(m):
     assert m.bernoulli(m.tensor([0.0, 1.0])).tolist() == [0, 1]
     n = m.normal(m.full((2000,), 5.0), m.full((2000,), 2.0))
     assert abs(float(n.mean()) - 5) < 0.3 and abs(float(n.std()) - 2) < 0.3
-    assert tuple(m.normal(0.0, 1.0, (2, 3)).shape) == (2, 3) and tuple(
-        m.normal(m.zeros(4), 1.0).shape
-    ) == (4,)
+    assert tuple(m.normal(0.0, 1.0, (2, 3)).shape) == (2, 3)
+    assert tuple(m.normal(m.zeros(4), 1.0).shape) == (4,)
     x = m.empty(2000)
-    assert set(x.bernoulli_(0.5).tolist()) == {0.0, 1.0} and set(x.random_(2, 4).tolist()) == {
-        2.0,
-        3.0,
-    }
+    assert set(x.bernoulli_(0.5).tolist()) == {0.0, 1.0}
+    assert set(x.random_(2, 4).tolist()) == {2.0, 3.0}
     assert abs(float(x.exponential_(2.0).mean()) - 0.5) < 0.1 and float(x.min()) >= 0
 
 
@@ -110,27 +98,21 @@ def test_random_numbers_refused():
 
 def test_questions_about_tensors_agree_with_pytorch(m):
     x, i, c = m.ones(2, 3, dtype=m.float64), m.ones(2, dtype=m.int64), m.ones(1, dtype=m.complex64)
-    assert (
-        m.is_floating_point(x)
-        and not m.is_floating_point(i)
-        and m.is_complex(c)
-        and not m.is_complex(x)
-    )
+    assert m.is_floating_point(x)
+    assert not m.is_floating_point(i)
+    assert m.is_complex(c)
+    assert not m.is_complex(x)
     assert m.is_nonzero(m.tensor(2.0)) and not m.tensor([0]).is_nonzero()
     assert x.element_size() == 8 and x.nbytes == 48 and x.itemsize == 8 and x.ndimension() == 2
-    assert (
-        x.is_signed()
-        and not m.ones(1, dtype=m.uint8).is_signed()
-        and x.is_same_size(m.zeros(2, 3))
-        and not x.is_same_size(i)
-    )
+    assert x.is_signed()
+    assert not m.ones(1, dtype=m.uint8).is_signed()
+    assert x.is_same_size(m.zeros(2, 3))
+    assert not x.is_same_size(i)
     assert x.get_device() == -1 and x.is_cpu and not x.is_cuda and x.output_nr == 0
     assert isinstance(x.dtype, m.dtype) and m.promote_types(m.int64, m.float32) == m.float32
-    assert (
-        m.can_cast(m.int32, m.float32)
-        and m.can_cast(m.float64, m.float32)
-        and not m.can_cast(m.float32, m.int32)
-    )
+    assert m.can_cast(m.int32, m.float32)
+    assert m.can_cast(m.float64, m.float32)
+    assert not m.can_cast(m.float32, m.int32)
     assert m.finfo(m.float32).eps == 2**-23 and m.iinfo(m.int8).max == 127
     with pytest.raises(RuntimeError):
         m.is_nonzero(x)
@@ -156,72 +138,53 @@ def test_conversions_give_the_dtype_of_their_name(m):
 
 def test_a_device_is_equal_printed_and_compared_as_in_pytorch(m):
     d = m.device("cpu")
-    assert (
-        d == m.ones(1).device
-        and d.type == "cpu"
-        and d.index is None
-        and str(d) == "cpu"
-        and repr(d) == "device(type='cpu')"
-    )
+    assert d == m.ones(1).device
+    assert d.type == "cpu"
+    assert d.index is None
+    assert str(d) == "cpu"
+    assert repr(d) == "device(type='cpu')"
     g = m.device("cuda", 1)
     assert g == m.device("cuda:1") and (g.type, g.index, str(g)) == ("cuda", 1, "cuda:1") and g != d
     assert repr(g) == "device(type='cuda', index=1)" and pickle.loads(pickle.dumps(g)) == g
-    assert (
-        m.zeros(1, device=d).device == d
-        and m.ones(1).to(d).tolist() == [1]
-        and isinstance(m.ones(1).device, m.device)
-    )
+    assert m.zeros(1, device=d).device == d
+    assert m.ones(1).to(d).tolist() == [1]
+    assert isinstance(m.ones(1).device, m.device)
     assert m.cuda.device_count() >= 0 and m.cuda.is_available() == (m.cuda.device_count() > 0)
 
 
 def test_methods_of_shapes_give_pytorchs_results(m):
     x = m.arange(6.0).reshape(2, 3)
-    assert (
-        x.shape == m.Size([2, 3]) == (2, 3)
-        and isinstance(x.shape, m.Size)
-        and x.size() == m.Size((2, 3))
-        and x.size(-1) == 3
-    )
+    assert x.shape == m.Size([2, 3]) == (2, 3)
+    assert isinstance(x.shape, m.Size)
+    assert x.size() == m.Size((2, 3))
+    assert x.size(-1) == 3
     assert x.view_as(m.zeros(3, 2)).tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert x.sum_to_size(1, 3).tolist() == [[3, 5, 7]] and x.sum_to_size((2, 1)).tolist() == [
-        [3],
-        [12],
-    ]
-    assert m.ravel(x).tolist() == [0, 1, 2, 3, 4, 5] and tuple(m.moveaxis(x, 0, 1).shape) == tuple(
-        x.moveaxis(0, 1).shape
-    ) == (3, 2)
-    assert x[:, m.newaxis].shape == (2, 1, 3) and [
-        tuple(p.shape) for p in x.split_with_sizes([1, 2], 1)
-    ] == [(2, 1), (2, 2)]
+    assert x.sum_to_size(1, 3).tolist() == [[3, 5, 7]]
+    assert x.sum_to_size((2, 1)).tolist() == [[3], [12]]
+    assert m.ravel(x).tolist() == [0, 1, 2, 3, 4, 5]
+    assert tuple(m.moveaxis(x, 0, 1).shape) == tuple(x.moveaxis(0, 1).shape) == (3, 2)
+    assert x[:, m.newaxis].shape == (2, 1, 3)
+    assert [tuple(p.shape) for p in x.split_with_sizes([1, 2], 1)] == [(2, 1), (2, 2)]
     with pytest.raises((RuntimeError, ValueError)):
         x.sum_to_size(4)
 
 
 def test_other_names_of_functions(m):
     x = m.tensor([-1.5, 0.5])
-    assert m.clamp_min(x, 0.0).tolist() == x.clamp_min(0.0).tolist() == [0, 0.5] and m.clamp_max(
-        x, 0.0
-    ).tolist() == [-1.5, 0]
-    assert m.fix(x).tolist() == x.fix().tolist() == [-1, 0] and m.positive(
-        x
-    ).tolist() == x.positive().tolist() == [-1.5, 0.5]
-    assert m.not_equal(x, 0.5).tolist() == [True, False] and m.greater_equal(x, 0.5).tolist() == [
-        False,
-        True,
-    ]
-    assert (
-        x.where(x > 0, m.zeros(2)).tolist() == [0, 0.5]
-        and not m.detach(m.ones(1, requires_grad=True)).requires_grad
-    )
+    assert m.clamp_min(x, 0.0).tolist() == x.clamp_min(0.0).tolist() == [0, 0.5]
+    assert m.clamp_max(x, 0.0).tolist() == [-1.5, 0]
+    assert m.fix(x).tolist() == x.fix().tolist() == [-1, 0]
+    assert m.positive(x).tolist() == x.positive().tolist() == [-1.5, 0.5]
+    assert m.not_equal(x, 0.5).tolist() == [True, False]
+    assert m.greater_equal(x, 0.5).tolist() == [False, True]
+    assert x.where(x > 0, m.zeros(2)).tolist() == [0, 0.5]
+    assert not m.detach(m.ones(1, requires_grad=True)).requires_grad
     assert m.vmap(lambda v: v * 2)(m.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
     z = m.tensor([[1 + 2j, 3 - 1j]])
-    assert z.mH.tolist() == [[1 - 2j], [3 + 1j]] and z.conj().resolve_conj().tolist() == [
-        [1 - 2j, 3 + 1j]
-    ]
-    assert (
-        m.polar(m.tensor([2.0]), m.tensor([0.0])).tolist() == [2 + 0j]
-        and m.is_anomaly_enabled() is False
-    )
+    assert z.mH.tolist() == [[1 - 2j], [3 + 1j]]
+    assert z.conj().resolve_conj().tolist() == [[1 - 2j, 3 + 1j]]
+    assert m.polar(m.tensor([2.0]), m.tensor([0.0])).tolist() == [2 + 0j]
+    assert m.is_anomaly_enabled() is False
 
 
 def test_gradients_flow_through_the_other_names(m):
@@ -239,22 +202,18 @@ def test_gradients_flow_through_the_other_names(m):
 def test_bitwise_functions_and_methods_agree(m):
     a, b = m.tensor([12, 10]), m.tensor([10, 6])
     assert m.bitwise_and(a, b).tolist() == a.bitwise_and(b).tolist() == [8, 2]
-    assert (
-        m.bitwise_or(a, b).tolist() == [14, 14]
-        and m.bitwise_xor(a, b).tolist() == [6, 12]
-        and m.bitwise_not(a).tolist() == [-13, -11]
-    )
+    assert m.bitwise_or(a, b).tolist() == [14, 14]
+    assert m.bitwise_xor(a, b).tolist() == [6, 12]
+    assert m.bitwise_not(a).tolist() == [-13, -11]
     assert m.bitwise_not(m.tensor([True])).tolist() == [False]
 
 
 def test_more_in_place_names(m):
     x = m.tensor([-1.0, 2.0])
     assert x.clamp_min_(0.0) is x and x.tolist() == [0, 2] and x.multiply_(3).tolist() == [0, 6]
-    assert (
-        x.subtract_(1).tolist() == [-1, 5]
-        and x.negative_().tolist() == [1, -5]
-        and x.absolute_().tolist() == [1, 5]
-    )
+    assert x.subtract_(1).tolist() == [-1, 5]
+    assert x.negative_().tolist() == [1, -5]
+    assert x.absolute_().tolist() == [1, 5]
     assert x.gt_(2).tolist() == [0, 1] and x.dtype == m.float32
     assert m.tensor([6]).bitwise_and_(m.tensor([3])).tolist() == [2]
     leaf = m.ones(1, requires_grad=True)
@@ -265,10 +224,8 @@ def test_more_in_place_names(m):
 
 
 def test_modules_of_autograd(m):
-    assert (
-        m.autograd.grad_mode.no_grad is m.no_grad
-        and m.autograd.anomaly_mode.detect_anomaly is m.autograd.detect_anomaly
-    )
+    assert m.autograd.grad_mode.no_grad is m.no_grad
+    assert m.autograd.anomaly_mode.detect_anomaly is m.autograd.detect_anomaly
     assert isinstance((m.ones(1, requires_grad=True) * 2).grad_fn, m.autograd.graph.Node)
 
 

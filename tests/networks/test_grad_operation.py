@@ -339,11 +339,9 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_two_reverse_passes_are_forward_mode(name):
     rng = np.random.default_rng(1)
-    f, x, v = (
-        FUNCTIONS[name],
-        tensor(rng.standard_normal((3, 3)).tolist()),
-        tensor(rng.standard_normal((3, 3)).tolist()),
-    )
+    f = FUNCTIONS[name]
+    x = tensor(rng.standard_normal((3, 3)).tolist())
+    v = tensor(rng.standard_normal((3, 3)).tolist())
     value, pushed = Jvp(f)(x, v)
     expected_value, expected_push = mg.func.jvp(f, (x,), (v,))
     assert np.array_equal(value.numpy(), expected_value.numpy())
@@ -575,18 +573,13 @@ def test_a_cell_is_a_module():
             return self.frozen(self.dense(x))
 
     net = Layered()
-    assert len(list(net.parameters())) == 4 and [p.shape for p in net.trainable_params()] == [
-        (3, 2),
-        (3,),
-    ]
+    assert len(list(net.parameters())) == 4
+    assert [p.shape for p in net.trainable_params()] == [(3, 2), (3,)]
     assert [
         g.shape for g in GradOperation(get_by_list=True)(net, net.trainable_params())(mg.ones(1, 2))
     ] == [(3, 2), (3,)]
 
 
 def test_networks_are_also_found_at_the_top():
-    assert (mg.GradOperation, mg.Jvp, mg.Vjp) == (
-        GradOperation,
-        Jvp,
-        Vjp,
-    ) and mg.networks.fprop is fprop
+    assert (mg.GradOperation, mg.Jvp, mg.Vjp) == (GradOperation, Jvp, Vjp)
+    assert mg.networks.fprop is fprop

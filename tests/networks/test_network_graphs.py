@@ -59,10 +59,8 @@ def test_the_dangling_nodes_are_exactly_those_that_depend_on_v():
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "constant"])
 def test_what_dangles_is_what_depends_on_v(name):
     rng = np.random.default_rng(2)
-    x, v = (
-        tensor(rng.standard_normal((3, 3)).tolist()),
-        tensor(rng.standard_normal((3, 3)).tolist()),
-    )
+    x = tensor(rng.standard_normal((3, 3)).tolist())
+    v = tensor(rng.standard_normal((3, 3)).tolist())
     network = jvp_network(FUNCTIONS[name], x, v=v)
     assert {n.id for n in network.dangling} == network.depending_on("v")
     assert not any(n.order == 2 and n.dangling for n in network)
@@ -82,14 +80,8 @@ def test_without_a_path_there_is_no_second_pass():
 
 def test_the_backward_network_computes_the_gradient():
     network = backward_network(Net(), 0.5)
-    assert [n.id for n in network if n.order == 1] == [
-        "v",
-        "v3",
-        "v4",
-        "v5",
-        "v6",
-        "v7",
-    ] and not network.dangling
+    assert [n.id for n in network if n.order == 1] == ["v", "v3", "v4", "v5", "v6", "v7"]
+    assert not network.dangling
     assert network[network.outputs[-1]].value == pytest.approx(
         -math.sin(math.sin(0.5)) * math.cos(0.5), abs=1e-15
     )
@@ -164,11 +156,9 @@ def test_modules_inside_are_groups_and_the_whole_is_none():
 
     nodes = jvp_trace(Outer(), tensor([0.5]))["nodes"]
     groups = [n.get("group") for n in nodes if n["stage"] == "original"]
-    assert (
-        groups[:3] == [None, "first", "first"]
-        and set(groups[3:-1]) == {"last"}
-        and groups[-1] is None
-    )
+    assert groups[:3] == [None, "first", "first"]
+    assert set(groups[3:-1]) == {"last"}
+    assert groups[-1] is None
     assert all("group" not in n for n in jvp_trace(Net(), 0.5)["nodes"])
     assert any("group" in n for n in jvp_trace(lambda x: Net()(x), 0.5)["nodes"])
 
@@ -195,16 +185,8 @@ def test_both_costs_are_counted():
 
 def test_a_table_for_the_eye():
     lines = str(jvp_network(Net(), 0.5)).splitlines()
-    assert len(lines) == 1 + len(SIN_COS) and lines[7].split() == [
-        "v5",
-        "first",
-        "backward",
-        "v",
-        "·",
-        "v4",
-        "−0.4613",
-        "dangling",
-    ]
+    assert len(lines) == 1 + len(SIN_COS)
+    assert lines[7].split() == ["v5", "first", "backward", "v", "·", "v4", "−0.4613", "dangling"]
 
 
 def test_a_registered_rule_and_a_cells_own_are_in_the_picture():

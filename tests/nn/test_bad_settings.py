@@ -380,10 +380,8 @@ def test_the_layer_of_norm_pooling_has_the_shape_of_its_function() -> None:
 @pytest.mark.parametrize("sizes", [(9, 7), (10, 8), (1, 2, 10, 7)])
 def test_the_output_size_of_transposed_convolutions(torch, sizes: tuple[int, ...]) -> None:
     settings = {"stride": 2, "padding": (0, 1), "dilation": (1, 2)}
-    ours, theirs = (
-        nn.ConvTranspose2d(2, 3, 3, **settings).double(),
-        torch.nn.ConvTranspose2d(2, 3, 3, **settings).double(),
-    )
+    ours = nn.ConvTranspose2d(2, 3, 3, **settings).double()
+    theirs = torch.nn.ConvTranspose2d(2, 3, 3, **settings).double()
     ours.load_state_dict({name: value.numpy() for name, value in theirs.state_dict().items()})
     x = normal(1, 2, 4, 3)
     equal(
@@ -405,10 +403,8 @@ def test_the_output_size_of_transposed_convolutions(torch, sizes: tuple[int, ...
 @pytest.mark.parametrize("freeze", [True, False])
 def test_given_rows_are_the_weight_itself(torch, layer: str, freeze: bool) -> None:
     numbers = normal(4, 3)
-    rows, theirs = (
-        mg.tensor(numbers),
-        getattr(torch.nn, layer).from_pretrained(torch.tensor(numbers), freeze, padding_idx=-1),
-    )
+    rows = mg.tensor(numbers)
+    theirs = getattr(torch.nn, layer).from_pretrained(torch.tensor(numbers), freeze, padding_idx=-1)
     ours = getattr(nn, layer).from_pretrained(rows, freeze, padding_idx=-1)
     assert ours.extra_repr() == theirs.extra_repr() and list(ours.state_dict()) == ["weight"]
     assert [(n, p.requires_grad) for n, p in ours.named_parameters()] == [
@@ -432,10 +428,8 @@ def test_given_rows_are_the_weight_itself(torch, layer: str, freeze: bool) -> No
 def test_the_settings_of_an_embedding_count(torch) -> None:
     numbers, index = normal(4, 3), np.array([0, 2, 0])
     settings = {"freeze": False, "max_norm": 0.5, "norm_type": 1.0, "scale_grad_by_freq": True}
-    ours, theirs = (
-        nn.Embedding.from_pretrained(mg.tensor(numbers), **settings),
-        torch.nn.Embedding.from_pretrained(torch.tensor(numbers), **settings),
-    )
+    ours = nn.Embedding.from_pretrained(mg.tensor(numbers), **settings)
+    theirs = torch.nn.Embedding.from_pretrained(torch.tensor(numbers), **settings)
     y, z = ours(mg.tensor(index)), theirs(torch.tensor(index))
     y.sum().backward()
     z.sum().backward()

@@ -49,20 +49,18 @@ def test_they_behave_as_dictionaries_and_lists():
     assert list(layers) == list(layers.keys()) == ["a", "b"] and "a" in layers and len(layers) == 2
     assert layers.pop("a") is not None and [name for name, _ in layers.items()] == ["b"]
     layers.update({"c": nn.Tanh()})
-    assert (
-        isinstance(layers["c"], nn.Tanh) and "c" in repr(layers) and len(list(layers.values())) == 2
-    )
+    assert isinstance(layers["c"], nn.Tanh)
+    assert "c" in repr(layers)
+    assert len(list(layers.values())) == 2
     parameters = nn.ParameterDict({"w": np.ones(2), "v": mg.ones(3, requires_grad=True)})
-    assert (
-        parameters["w"].requires_grad and parameters["w"].is_leaf and "w: (2,)" in repr(parameters)
-    )
+    assert parameters["w"].requires_grad
+    assert parameters["w"].is_leaf
+    assert "w: (2,)" in repr(parameters)
     weights = nn.ParameterList([mg.ones(2)])
     weights[0] = mg.zeros(3)
     weights.extend([mg.ones(1)])
-    assert [p.shape for p in weights] == [(3,), (1,)] == [
-        weights[0].shape,
-        weights[1].shape,
-    ] and len(weights) == 2
+    assert [p.shape for p in weights] == [(3,), (1,)] == [weights[0].shape, weights[1].shape]
+    assert len(weights) == 2
     assert all(p.requires_grad for p in weights) and "(3,), (1,)" in repr(weights)
 
 

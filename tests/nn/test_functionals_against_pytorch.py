@@ -519,10 +519,8 @@ def test_no_draws_give_the_empty_target_alone(torch, times, sizes):
 @pytest.mark.oracle
 def test_running_statistics_of_instances(torch):
     x = normal(4, 3, 5)
-    ours, theirs = (
-        [mg.zeros(3).double(), mg.ones(3).double()],
-        [torch.zeros(3).double(), torch.ones(3).double()],
-    )
+    ours = [mg.zeros(3).double(), mg.ones(3).double()]
+    theirs = [torch.zeros(3).double(), torch.ones(3).double()]
     F.instance_norm(mg.tensor(x), *ours, momentum=0.3)
     torch.nn.functional.instance_norm(torch.tensor(x), *theirs, momentum=0.3)
     for a, b in zip(ours, theirs, strict=True):
@@ -548,10 +546,8 @@ def test_bags_by_frequency(torch, mode):
     `embedding_bag` divides some rows by the
     count of another: 3 times row 3 beside 2 times row 1 gives 3/2).
     """
-    ours, theirs = (
-        mg.tensor(np.ones((5, 2)), requires_grad=True),
-        torch.ones(5, 2).double().requires_grad_(),
-    )
+    ours = mg.tensor(np.ones((5, 2)), requires_grad=True)
+    theirs = torch.ones(5, 2).double().requires_grad_()
     index = [[0, 1, 2, 1], [2, 3, 3, 3]]
     F.embedding_bag(
         mg.tensor(index), ours, mode=mode, scale_grad_by_freq=True, padding_idx=0
@@ -690,10 +686,8 @@ def test_images_of_bytes(torch):
     for mode, steps in (("bilinear", 1), ("bicubic", 4)):
         ours = F.interpolate(mg.tensor(image), (5, 13), mode=mode)
         theirs = torch.nn.functional.interpolate(torch.tensor(image), (5, 13), mode=mode)
-        assert (
-            ours.dtype == mg.uint8
-            and abs(ours.numpy().astype(int) - theirs.numpy().astype(int)).max() <= steps
-        )
+        assert ours.dtype == mg.uint8
+        assert abs(ours.numpy().astype(int) - theirs.numpy().astype(int)).max() <= steps
 
 
 INPLACE = (
@@ -725,10 +719,8 @@ def test_dropout_in_place_and_by_parts():
     y = F.alpha_dropout(x, 0.3, training=True)
     assert abs(y.mean().item()) < 0.02 and abs(y.std().item() - 1) < 0.02
     rows = F.feature_alpha_dropout(mg.zeros(50, 40, 6), 0.3, training=True)
-    assert (
-        all(len(set(row)) == 1 for row in rows.reshape(-1, 6).tolist())
-        and rows.unique().numel() == 2
-    )
+    assert all(len(set(row)) == 1 for row in rows.reshape(-1, 6).tolist())
+    assert rows.unique().numel() == 2
     assert not F.alpha_dropout(x, 1.0, True).any()
 
 

@@ -230,10 +230,8 @@ def test_each_layer_agrees_with_pytorch(torch, name: str) -> None:
 
 @pytest.mark.oracle
 def test_attention_with_masks_agrees_with_pytorch(torch) -> None:
-    ours, theirs = (
-        nn.MultiheadAttention(8, 2, batch_first=True),
-        torch.nn.MultiheadAttention(8, 2, batch_first=True),
-    )
+    ours = nn.MultiheadAttention(8, 2, batch_first=True)
+    theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
     ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     q, k = single(3, 4, 8), single(3, 5, 8, seed=1)
     forbidden = np.triu(np.ones((4, 5), bool), 2)
@@ -304,9 +302,8 @@ def test_initial_values_are_spread_as_in_pytorch(torch, name: str) -> None:
         assert ours.is_leaf and ours.dtype == mg.float32
         getattr(torch.nn.init, name)(theirs)
         a, b = ours.detach().numpy(), theirs.numpy()
-        assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-6) and abs(
-            a.mean() - b.mean()
-        ) < 0.05 * (b.std() + 1e-6)
+        assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-06)
+        assert abs(a.mean() - b.mean()) < 0.05 * (b.std() + 1e-06)
         assert np.quantile(a, 0.95) == pytest.approx(np.quantile(b, 0.95), rel=0.15, abs=1e-6)
     if name == "orthogonal_":
         matrix = nn.init.orthogonal_(mg.zeros(5, 3), gain=2.0).numpy()
@@ -488,12 +485,10 @@ def test_hooks_change_arguments_and_results() -> None:
 
 def test_sequential_is_a_sequence() -> None:
     model = network()
-    assert (
-        len(model) == 8
-        and isinstance(model[-1], nn.Softmax)
-        and len(model[:3]) == 3
-        and len(list(model)) == 8
-    )
+    assert len(model) == 8
+    assert isinstance(model[-1], nn.Softmax)
+    assert len(model[:3]) == 3
+    assert len(list(model)) == 8
     assert model[0] is model[:3][0]
 
 
@@ -557,9 +552,8 @@ def test_transformer_sees_what_its_masks_allow(torch):
 
 def test_which_tensors_are_parameters() -> None:
     weight = nn.Parameter(mg.ones(2))
-    assert isinstance(weight, nn.Parameter) and all(
-        isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters()
-    )
+    assert isinstance(weight, nn.Parameter)
+    assert all(isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters())
     assert not any(
         isinstance(t, nn.Parameter)
         for t in (mg.ones(2), mg.ones(2, requires_grad=True), weight * 2, weight.detach(), 3.0)

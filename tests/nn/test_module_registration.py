@@ -117,10 +117,8 @@ def test_a_plain_tensor_cannot_take_a_parameters_place():
     with pytest.raises(TypeError, match=r"bias is a parameter"):
         nn.Linear(2, 2, bias=False).bias = mg.zeros(2)
     layer.bias = None
-    assert [n for n, _ in layer.named_parameters()] == ["weight"] and list(layer._parameters) == [
-        "weight",
-        "bias",
-    ]
+    assert [n for n, _ in layer.named_parameters()] == ["weight"]
+    assert list(layer._parameters) == ["weight", "bias"]
     layer.bias = nn.Parameter(mg.ones(2))
     assert list(layer.state_dict()) == ["weight", "bias"]
 
@@ -166,22 +164,18 @@ def test_a_shallow_copy_registers_for_itself():
     second = copy.copy(first)
     second.more = nn.Parameter(mg.ones(1))
     del second.bias
-    assert list(first.state_dict()) == ["weight", "bias"] and list(second.state_dict()) == [
-        "weight",
-        "more",
-    ]
+    assert list(first.state_dict()) == ["weight", "bias"]
+    assert list(second.state_dict()) == ["weight", "more"]
 
 
 def test_a_parameter_has_the_memory_of_its_tensor_and_gradients_follow_a_conversion():
     data = mg.ones(2)
     parameter = nn.Parameter(data)
     data.mul_(3)
-    assert (
-        parameter.tolist() == [3.0, 3.0]
-        and parameter.is_leaf
-        and parameter.requires_grad
-        and not data.requires_grad
-    )
+    assert parameter.tolist() == [3.0, 3.0]
+    assert parameter.is_leaf
+    assert parameter.requires_grad
+    assert not data.requires_grad
     layer = nn.Linear(1, 1)
     layer(mg.ones(1, 1)).sum().backward()
     layer.double()
@@ -208,10 +202,8 @@ def test_extra_state_is_saved_and_asked_for_as_by_pytorch(torch):
     seen = []
     for lib in (mg, torch):
         extra = with_extra(lib)
-        outer, other = (
-            lib.nn.Sequential(extra(7), lib.nn.ReLU()),
-            lib.nn.Sequential(extra(), lib.nn.ReLU()),
-        )
+        outer = lib.nn.Sequential(extra(7), lib.nn.ReLU())
+        other = lib.nn.Sequential(extra(), lib.nn.ReLU())
         state = outer.state_dict()
         keys = other.load_state_dict(state)
         without = {k: v for k, v in state.items() if "extra" not in k}

@@ -126,31 +126,26 @@ def test_frozen_parameters_stay_parameters(torch):
     for module in (one, other):
         assert names(module) == wanted and not any(p.requires_grad for p in module.parameters())
         assert [n for n, _ in module.other.named_parameters()] == ["shared"]
-        assert names(module.requires_grad_()) == wanted and all(
-            p.requires_grad for p in module.parameters()
-        )
+        assert names(module.requires_grad_()) == wanted
+        assert all(p.requires_grad for p in module.parameters())
 
 
 def test_a_buffer_is_a_tensor_on_the_same_memory():
     data = mg.tensor([1.0, 2.0])
     buffer = nn.Buffer(data, persistent=False)
-    assert (
-        type(buffer) is mg.Tensor
-        and isinstance(buffer, nn.Buffer)
-        and not isinstance(data, nn.Buffer)
-        and not isinstance(3, nn.Buffer)
-    )
+    assert type(buffer) is mg.Tensor
+    assert isinstance(buffer, nn.Buffer)
+    assert not isinstance(data, nn.Buffer)
+    assert not isinstance(3, nn.Buffer)
     data[0] = 5.0
     assert buffer.tolist() == [5.0, 2.0] and not buffer.requires_grad
     assert nn.Buffer(np.ones(2)).dtype == mg.float64 and nn.Buffer().shape == (0,)
     learned = nn.Buffer(mg.ones(1, requires_grad=True))
     module = nn.Module()
     module.learned = learned
-    assert (
-        learned.requires_grad
-        and not list(module.parameters())
-        and next(module.buffers()) is learned
-    )
+    assert learned.requires_grad
+    assert not list(module.parameters())
+    assert next(module.buffers()) is learned
     kept = sys.modules["minigrad.roles"]
 
     del buffer, learned, module
@@ -166,13 +161,10 @@ def test_conversions_and_switches():
     module = small(mg)
     for convert, dtype in (("half", mg.float16), ("double", mg.float64), ("float", mg.float32)):
         assert getattr(module, convert)() is module
-        assert {t.dtype for t in (*module.parameters(), *module.buffers())} == {
-            dtype
-        } and module.mask.dtype == dtype
-    assert (
-        module.type(mg.float64).weight.dtype == mg.float64
-        and module.type("float32").weight.dtype == mg.float32
-    )
+        assert {t.dtype for t in (*module.parameters(), *module.buffers())} == {dtype}
+        assert module.mask.dtype == dtype
+    assert module.type(mg.float64).weight.dtype == mg.float64
+    assert module.type("float32").weight.dtype == mg.float32
     pytest.importorskip("ml_dtypes")
     assert module.bfloat16().weight.dtype == mg.bfloat16
     for wrong in (mg.int64, "bool"):
@@ -221,18 +213,12 @@ def test_positions_of_what_to_takes(torch):
 def test_parts_are_found_by_their_names(torch):
     ours, theirs = small(mg), small(torch)
     for module in (ours, theirs):
-        assert (
-            module.get_submodule("") is module
-            and module.get_submodule("again.1") is module.inner[1]
-        )
-        assert (
-            module.get_parameter("inner.0.weight") is module.inner[0].weight
-            and module.get_parameter("weight") is module.weight
-        )
-        assert (
-            module.get_buffer("mask") is module.mask
-            and module.get_buffer("again.shared") is module.mean
-        )
+        assert module.get_submodule("") is module
+        assert module.get_submodule("again.1") is module.inner[1]
+        assert module.get_parameter("inner.0.weight") is module.inner[0].weight
+        assert module.get_parameter("weight") is module.weight
+        assert module.get_buffer("mask") is module.mask
+        assert module.get_buffer("again.shared") is module.mean
         for method, target, message in (
             ("get_submodule", "inner.5", "has no attribute"),
             ("get_submodule", "outer", "has no attribute"),
@@ -501,9 +487,8 @@ def test_states_are_assigned_inside_containers():
     }
     wanted = [name for name, _ in module.named_parameters()]
     module.load_state_dict(state, assign=True)
-    assert plain(module.state_dict()) == plain(state) and {
-        t.dtype for t in module.state_dict().values()
-    } == {np.dtype("float64")}
+    assert plain(module.state_dict()) == plain(state)
+    assert {t.dtype for t in module.state_dict().values()} == {np.dtype("float64")}
     assert [name for name, _ in module.named_parameters()] == wanted
 
 

@@ -255,10 +255,8 @@ def test_split_gives_the_parts_and_joins_their_gradients() -> None:
 def test_integers_stay_integers() -> None:
     a, b = mg.tensor([7, -7, 6]), mg.tensor([2, 2, 3])
     assert autograd.div(a, b).tolist() == [3, -3, 2] and autograd.div(a, b).dtype == mg.int64
-    assert (
-        autograd.div(a, b.float()).tolist() == [3.5, -3.5, 2.0]
-        and autograd.div(a.float(), 2).dtype == mg.float32
-    )
+    assert autograd.div(a, b.float()).tolist() == [3.5, -3.5, 2.0]
+    assert autograd.div(a.float(), 2).dtype == mg.float32
     y = autograd.pow(b, mg.tensor([1.5, 2.0, -1.0]))
     assert y.tolist() == [2, 4, 0] and y.dtype == mg.int64
     x = mg.tensor([2.0], requires_grad=True)
@@ -268,14 +266,10 @@ def test_integers_stay_integers() -> None:
 
 def test_a_sum_of_integers_keeps_their_dtype() -> None:
     x = mg.tensor(np.array([[1, 2], [3, 250]], "uint8"))
-    assert autograd.reduce_sum(x, 1).dtype == "uint8" and autograd.reduce_sum(x, 1).tolist() == [
-        [3],
-        [253],
-    ]
-    assert (
-        autograd.reduce_sum(x.to("int32"), [0], keepdims=0).tolist() == [4, 252]
-        and autograd.reduce_sum(x.to("int32")).dtype == "int32"
-    )
+    assert autograd.reduce_sum(x, 1).dtype == "uint8"
+    assert autograd.reduce_sum(x, 1).tolist() == [[3], [253]]
+    assert autograd.reduce_sum(x.to("int32"), [0], keepdims=0).tolist() == [4, 252]
+    assert autograd.reduce_sum(x.to("int32")).dtype == "int32"
     assert autograd.reduce_sum(x > 2).dtype == mg.int64  # a count
     assert autograd.reduce_mean(x.double(), -1, 0).tolist() == [1.5, 126.5]
 
@@ -287,11 +281,9 @@ def test_pooling_with_wide_padding() -> None:
     x = mg.arange(1, 10).reshape(1, 1, 3, 3)
     handle = autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2))
     corner = autograd.pooling_2d(handle, -x)
-    assert (
-        corner.shape == (1, 1, 5, 5)
-        and corner.dtype == mg.int64
-        and corner[0, 0, 0].tolist() == [-1, -1, -1, -2, -3]
-    )
+    assert corner.shape == (1, 1, 5, 5)
+    assert corner.dtype == mg.int64
+    assert corner[0, 0, 0].tolist() == [-1, -1, -1, -2, -3]
     mean = autograd.pooling_2d(autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2), False), x.double())
     np.testing.assert_allclose(
         mean[0, 0, 0].numpy(), [1, 1.5, 2, 2.5, 3]
@@ -393,17 +385,13 @@ def test_conv2d_and_pooling_with_odd_padding(torch, odd) -> None:
 
 @pytest.mark.oracle
 def test_batchnorm_2d_follows_the_switch(torch) -> None:
-    x, scale, bias, mean, variance = (
-        normal(4, 3, 5, 5),
-        normal(3),
-        normal(3),
-        normal(3),
-        abs(normal(3)) + 1,
-    )
-    ours, theirs = (
-        [mg.tensor(a) for a in (mean, variance)],
-        [torch.tensor(a) for a in (mean, variance)],
-    )
+    x = normal(4, 3, 5, 5)
+    scale = normal(3)
+    bias = normal(3)
+    mean = normal(3)
+    variance = abs(normal(3)) + 1
+    ours = [mg.tensor(a) for a in (mean, variance)]
+    theirs = [torch.tensor(a) for a in (mean, variance)]
     handle = autograd.BatchNormHandle(0.7, x)
     for on in (True, False):
         autograd.training = on

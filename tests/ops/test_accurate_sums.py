@@ -502,9 +502,8 @@ def test_gradients_of_vmap_and_of_derivatives_in_half_precision() -> None:
     assert total.dtype == mg.float16 and total.tolist() == [5000, 5000]
     y = mg.ones(300, dtype=mg.float16, requires_grad=True)
     (g,) = mg.autograd.grad((y * 100).norm(), y, create_graph=True)  # the sum of squares is 3e6
-    assert g.dtype == mg.float16 and np.allclose(
-        g.detach().numpy(), 100 / math.sqrt(300), rtol=1e-3
-    )
+    assert g.dtype == mg.float16
+    assert np.allclose(g.detach().numpy(), 100 / math.sqrt(300), rtol=0.001)
     (h,) = mg.autograd.grad(g.sum(), y)
     assert h.dtype == mg.float16 and float(abs(h).max()) < 1e-2
 
@@ -635,12 +634,10 @@ def test_what_is_not_rounded_and_what_is_not_finite() -> None:
         x = mg.ones(5000, 3, dtype=dtype)
         x[7, 0], x[9, 1], x[11, 1], x[3, 2] = math.nan, math.inf, -math.inf, math.inf
         assert str(x.sum(0).tolist()) == "[nan, nan, inf]" == str(x.T.sum(-1).tolist())
-        assert mg.zeros(0, 3, dtype=dtype).sum(0).tolist() == [0, 0, 0] and mg.zeros(
-            3, 0, dtype=dtype
-        ).sum(0).shape == (0,)
-        assert mg.tensor(2.0, dtype=dtype).sum().item() == 2 and mg.ones(70, 3, dtype=dtype).sum(
-            -2, keepdim=True
-        ).shape == (1, 3)
+        assert mg.zeros(0, 3, dtype=dtype).sum(0).tolist() == [0, 0, 0]
+        assert mg.zeros(3, 0, dtype=dtype).sum(0).shape == (0,)
+        assert mg.tensor(2.0, dtype=dtype).sum().item() == 2
+        assert mg.ones(70, 3, dtype=dtype).sum(-2, keepdim=True).shape == (1, 3)
         assert mg.ones(99, 2, 64, dtype=dtype).sum((0, -1), keepdim=True).tolist() == [
             [[6336], [6336]]
         ]

@@ -101,10 +101,8 @@ def test_a_linear_layer_with_a_small_weight_is_pytorchs(torch, shape, compiled):
 @pytest.mark.parametrize("rows", [63, 64, 1000, 5000])
 @pytest.mark.parametrize("inner, columns", [(25, 25), (64, 64), (65, 64), (1, 3), (3, 1)])
 def test_products_with_a_transposed_matrix(rows, inner, columns, dtype):
-    a, b = (
-        RANDOM.normal(size=(rows, inner)).astype(dtype),
-        RANDOM.normal(size=(columns, inner)).astype(dtype),
-    )
+    a = RANDOM.normal(size=(rows, inner)).astype(dtype)
+    b = RANDOM.normal(size=(columns, inner)).astype(dtype)
     expected = a.astype(np.float64) @ b.T.astype(np.float64)
     found = (mg.tensor(a) @ mg.tensor(b).t()).numpy()
     assert found.dtype == dtype

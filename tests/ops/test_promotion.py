@@ -68,10 +68,8 @@ def test_every_pair_of_dtypes(torch, name: str) -> None:
     """
     ours = operands(mg, mg.tensor)
     theirs = operands(torch, torch.tensor)
-    mine, other = (
-        (OPERATIONS[name] or getattr(mg, name)),
-        (OPERATIONS[name] or getattr(torch, name)),
-    )
+    mine = OPERATIONS[name] or getattr(mg, name)
+    other = OPERATIONS[name] or getattr(torch, name)
     pairs = [(ours[a], ours[b], theirs[a], theirs[b], f"{a} {b}") for a in ours for b in ours]
     if OPERATIONS[name]:
         pairs += [(ours[a], n, theirs[a], n, f"{a} {n}") for a in ours for n in NUMBERS]

@@ -113,11 +113,9 @@ def test_powers_with_a_constant_exponent() -> None:
         ("sqrt", "x"),
         ("/", 1, "x"),
     ]
-    assert (
-        term(3) == ("*", ("*", "x", "x"), "x")
-        and term(2.5) == ("**", "x", 2.5)
-        and term(np.ones(2)) is None
-    )
+    assert term(3) == ("*", ("*", "x", "x"), "x")
+    assert term(2.5) == ("**", "x", 2.5)
+    assert term(np.ones(2)) is None
 
 
 def test_a_notation_that_is_no_formula_is_refused() -> None:

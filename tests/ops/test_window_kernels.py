@@ -86,11 +86,9 @@ def test_pooling_is_its_definition(
     g = rng.standard_normal(m.shape).astype("float32")
     g[rng.random(g.shape) < 0.2] = np.inf
     t = rng.standard_normal(shape).astype("float32")
-    pulled, spread, pushed = (
-        np.zeros_like(lines),
-        np.zeros_like(lines),
-        np.zeros_like(np.moveaxis(m, axis, 0)),
-    )
+    pulled = np.zeros_like(lines)
+    spread = np.zeros_like(lines)
+    pushed = np.zeros_like(np.moveaxis(m, axis, 0))
     for (w, inside), winner in zip(pooled(x, **how), first, strict=True):
         cotangent = np.moveaxis(g, axis, 0)[w]
         for i in inside:
@@ -167,11 +165,9 @@ def test_programs_give_them_memory() -> None:
     assert all((r == 54).all() for r in results)
     alone = trace(lambda x, w: mg.nn.functional.conv2d(x, w), x, w)
     first, second = alone(x, w), alone(x, w)
-    assert (
-        "out=" not in alone.source()
-        and (first.numpy() == 27).all()
-        and first.array is not second.array
-    )
+    assert "out=" not in alone.source()
+    assert (first.numpy() == 27).all()
+    assert first.array is not second.array
 
 
 def test_which_kernels_take_memory() -> None:

@@ -147,11 +147,9 @@ def test_on_a_device(monkeypatch) -> None:
 
 
 def test_parameters_without_a_gradient_stay() -> None:
-    x, unused, empty = (
-        mg.tensor([3.0], requires_grad=True),
-        mg.ones(2, requires_grad=True),
-        mg.ones(0, requires_grad=True),
-    )
+    x = mg.tensor([3.0], requires_grad=True)
+    unused = mg.ones(2, requires_grad=True)
+    empty = mg.ones(0, requires_grad=True)
     optimizer = optim.LBFGS([x, unused, empty])
 
     def evaluate():

@@ -77,10 +77,8 @@ def run(library, optimiser, params, steps: int, first: int = 0) -> None:
 def test_fifteen_steps_agree_with_pytorch(torch, name: str, settings: dict, dtype: str) -> None:
     ours = [mg.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
     theirs = [torch.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
-    mine, other = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    mine = getattr(optim, name)(ours, **settings)
+    other = getattr(torch.optim, name)(theirs, **settings)
     for k in range(15):
         run(mg, mine, ours, 1, k)
         run(torch, other, theirs, 1, k)
@@ -270,10 +268,8 @@ def test_rules_under_singas_names(
 def test_clipped_gradients_and_their_norm_agree_with_pytorch(
     torch, kind: float, limit: float
 ) -> None:
-    ours, theirs = (
-        [mg.tensor(a, requires_grad=True) for a in BEGIN],
-        [torch.tensor(a, requires_grad=True) for a in BEGIN],
-    )
+    ours = [mg.tensor(a, requires_grad=True) for a in BEGIN]
+    theirs = [torch.tensor(a, requires_grad=True) for a in BEGIN]
     for p, q, a in zip(ours, theirs, BEGIN, strict=True):
         p.grad, q.grad = mg.tensor(3 * a), torch.tensor(3 * a)
     total = optim.clip_grad_norm_(ours, limit, kind)
@@ -395,10 +391,8 @@ def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
 @pytest.mark.oracle
 def test_the_mean_of_the_parameters(torch) -> None:
     """ASGD's state holds the parameters until t0, and their mean from then on."""
-    ours, theirs = (
-        mg.tensor(BEGIN[0], requires_grad=True),
-        torch.tensor(BEGIN[0], requires_grad=True),
-    )
+    ours = mg.tensor(BEGIN[0], requires_grad=True)
+    theirs = torch.tensor(BEGIN[0], requires_grad=True)
     mine, other = (
         library.optim.ASGD([p], lr=0.1, t0=4) for library, p in ((mg, ours), (torch, theirs))
     )

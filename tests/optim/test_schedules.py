@@ -328,10 +328,8 @@ def test_a_group_that_joins() -> None:
     s = mg.optim.lr_scheduler
     o = optimiser(mg)
     step, plateau = s.StepLR(o, 2, 0.5), s.ReduceLROnPlateau(o, patience=0)
-    own, lowest = (
-        s.LambdaLR(optimiser(mg), lambda e: 1.0),
-        s.ReduceLROnPlateau(optimiser(mg), patience=0, min_lr=[0.1, 0.1]),
-    )
+    own = s.LambdaLR(optimiser(mg), lambda e: 1.0)
+    lowest = s.ReduceLROnPlateau(optimiser(mg), patience=0, min_lr=[0.1, 0.1])
     for schedule in (step, own, lowest):
         schedule.optimizer.add_param_group({"params": [mg.nn.Parameter(mg.ones(2))], "lr": 8.0})
     step.step()
