@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from minigrad.viz.bundle import parts
 from minigrad.viz.explorer import bundle, javascript
 from minigrad.viz.explorer.squeeze import squeezed
 
@@ -124,6 +125,21 @@ def test_the_joined_modules_declare_each_name_once(joined):
     assert len(names) > 200
     assert {n for n in names if names.count(n) > 1} == set()
     assert set(more) & set(names) <= set(), set(more) & set(names)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_each_module_has_what_others_import_from_it(tmp_path, whole):
+    """Also where a smaller one stands in its place."""
+    modules = parts(bundle.write_modules(tmp_path, whole=whole) / "explore.js")
+    texts = {path: path.read_text(encoding="utf-8") for path in modules}
+    asked = [
+        (path.name, name, texts[(path.parent / place).resolve()])
+        for path, text in texts.items()
+        for names, place in re.findall(r'^import \{([^}]*)\} from "([^"]+)";', text, re.M)
+        for name in re.findall(r"\w+", names)
+    ]
+    lacks = [(of, name) for of, name, text in asked if not re.search(rf"\b{name}\b", text)]
+    assert lacks == [] and len(asked) > 150
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = s
 """,
     "speech.js": """
 export const sentence = ({ say }) => say, passText = () => "", namesOf = () => null;
+export const decidedLines = () => [];
 """,
 }
 """Modules of the viewer as they are where all values are single numbers, in one pass, told in

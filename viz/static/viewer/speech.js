@@ -16,11 +16,11 @@ export function sentence(step, t, names = (id) => id) {
 export function decidedLines({ decides: [one] = [] }, t) {
   if (!one) return [];
   const { asks = "…", loop } = one,
-    question = asks.length <= LONGEST ? asks : `${asks.slice(0, LONGEST - 1)}…`,
+    question = asks.length <= LONGEST_QUESTION ? asks : `${asks.slice(0, LONGEST_QUESTION - 1)}…`,
     asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer: answerOf(one, t) });
   return [asked, outcome(one, t)].filter(Boolean);
 }
-const LONGEST = 30; // characters of a question in a card
+const LONGEST_QUESTION = 30; // characters of a question in a card
 
 const answerOf = ({ answer }, t) => t(answer ? "yes" : "no");
 
