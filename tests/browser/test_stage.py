@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
-from tests.browser.conftest import step_at, step_of
+from tests.browser.conftest import step_at, step_of, to
 
 
 def f(x1, x2):
@@ -199,3 +199,31 @@ def test_in_a_frame_of_a_notebook_the_present_step_is_copied_and_saved(visit, tr
     )
     assert kinds > 5000
     visit.assert_clean()
+
+
+def three_lines(x1, x2):
+    a = mg.log(x1) + x1 * x2
+    return a - mg.sin(x2)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1440, 900)])
+def test_the_graph_has_half_of_the_stage_beside_three_lines_of_code(show, visit, size):
+    """The formula has no sentence below it; before the first step its room has the function."""
+    found = trace_function(three_lines, 2.0, 5.0, mode="reverse")
+    viewer = show(found, *size)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    height = lambda part: viewer.locator(part).bounding_box()["height"]
+    assert viewer.locator(".mg-opening").inner_text() == "three_lines(x1, x2), x1 = 2, x2 = 5"
+    assert height(".mg-graph") >= 0.47 * size[1]
+    lines = viewer.locator(".mg-source .mg-scroll").evaluate("e => e.scrollHeight - e.clientHeight")
+    assert lines <= 0
+    longest = next(k for k, s in enumerate(found["steps"], 1) if s["phase"] == "accumulate")
+    visit.page.keyboard.press("q")
+    tall = height(".mg-now")
+    to(viewer, longest)
+    assert height(".mg-now") == tall and viewer.locator(".mg-opening").is_hidden()
+    say = viewer.locator(".mg-say")
+    assert say.bounding_box()["height"] == 1, "the formula says it in letters that can be read"
+    assert say.inner_text() == found["steps"][longest - 1]["say"]

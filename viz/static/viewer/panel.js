@@ -6,7 +6,8 @@ import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
-  MOST_RESERVED = 130;
+  MOST_RESERVED = 130,
+  LEAST_FIT = 0.94; // of the letters' size on the stage
 
 // Long: a closure, whose functions share these elements and the state.
 export function drawPanel(trace, t, stateAt, inputs) {
@@ -25,23 +26,28 @@ export function drawPanel(trace, t, stateAt, inputs) {
       formula = h("div", { class: "mg-formula" }),
       sums = h("div", { class: "mg-sums" });
     const pass = h("span", { class: "mg-pass" }),
+      opening = h("p", { class: "mg-opening" }), // on the stage, before the first step
       say = h("p", { class: "mg-say", ...spoken });
     const box = h(
       "div",
       { class: curve ? "mg-now mg-curved" : "mg-now" },
       spoken && curve?.box,
+      opening,
       h("div", { class: "mg-equation" }, badge, formula, sums),
       trace.passes?.length > 0 && pass,
       say,
     );
-    return { box, badge, formula, sums, pass, say };
+    return { box, badge, formula, sums, pass, opening, say };
   }
-  // Everything but the sentence, which is announced when it changes; that is returned.
-  function fill({ badge, formula, sums, pass }, k, state) {
+  // Everything but the sentence, which is announced when it changes; that is returned. The message
+  // of an operation that fails stands above already.
+  function fill({ badge, formula, sums, pass, opening, say }, k, state) {
     const step = k > 0 ? steps[k - 1] : null;
     badge.textContent = step ? t(step.phase) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
+    say.classList.toggle("mg-needed", Boolean(!step || step.decides || step.fails));
+    opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
       ...(step
         ? arithmetic(step, state).map((tokens) =>
@@ -49,7 +55,20 @@ export function drawPanel(trace, t, stateAt, inputs) {
           )
         : []),
     );
+    if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
+  }
+  // On the stage a formula that is a little too long for one line is written smaller: the graph
+  // needs the height.
+  function fitted({ badge, formula }) {
+    const equation = formula.parentElement;
+    equation.style.removeProperty("--mg-fit");
+    if (!equation.closest(".mg-stage")) return;
+    equation.classList.add("mg-one-line");
+    const fixed = badge.offsetWidth + 30, // with the space between the parts
+      fit = (equation.clientWidth - fixed) / (equation.scrollWidth - fixed);
+    equation.classList.remove("mg-one-line");
+    if (fit < 1 && fit > LEAST_FIT) equation.style.setProperty("--mg-fit", fit * 0.99);
   }
   const most = (size) =>
     steps
@@ -78,9 +97,12 @@ export function drawPanel(trace, t, stateAt, inputs) {
       sums.replaceChildren();
       curve?.update(null);
       setText(say, t("stageAsk"));
+      say.classList.add("mg-needed");
+      fitted(shown);
     },
     update(k, state) {
       setText(say, fill(shown, k, state));
+      fitted(shown);
       curve?.update(steps[k - 1], state);
     },
     // Once it is laid out.
@@ -100,14 +122,16 @@ export function drawPanel(trace, t, stateAt, inputs) {
       const copies = longest().map((k) => {
         const copy = drawParts();
         copy.say.textContent = fill(copy, k, stateAt(k));
-        return copy.box;
+        return copy;
       });
-      const beside = h("div", { class: `${root.className} mg-beside`, "data-now": "v" }, copies);
+      const beside = h("div", { class: `${root.className} mg-beside`, "data-now": "v" });
+      beside.append(...copies.map((copy) => copy.box));
       beside.style.width = `${root.offsetWidth}px`;
       root.after(beside);
+      copies.forEach(fitted);
       const tallest = Math.max(
         0,
-        ...copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height)),
+        ...copies.map((copy) => Math.ceil(copy.box.getBoundingClientRect().height)),
       );
       beside.remove();
       // on a small screen the graph below is worth more than a picture that never moves

@@ -199,7 +199,7 @@ function drawQuestion(trace, t) {
       t(words, { column: columnName(columns.get(column), t), node: name, index }),
       " ",
       math([
-        ...(what.kind === "shape" ? [text(t("shapeOf"))] : []),
+        ...(what.kind === "shape" ? [text(t("shapeOf").replace(/ $/, "\u00a0"))] : []),
         { t: "sym", ...byId.get(step.node).label, accent },
         ...(index ? [text(`[${index}]`)] : []),
         { t: "op", text: "=" },
