@@ -270,6 +270,7 @@ def test_numbers_empty_arrays_and_missing_axes(case: Case) -> None:
             )
 
 
+@in_one_test
 @each(
     *[
         c

@@ -38,6 +38,7 @@ TWO = {
     "clamp_max by tensors": lambda lib, x, y: lib.clamp_max(x, y),
     "lerp": lambda lib, x, y: lib.lerp(x, y, 0.75),
     "maximum": lambda lib, x, y: lib.maximum(x, y),
+    "minimum": lambda lib, x, y: lib.minimum(x, y),
     "hypot": lambda lib, x, y: lib.hypot(x, y),
 }
 
