@@ -108,19 +108,29 @@ class Blocks:
         self._calls: dict[FrameType, FunctionCall] = {}
         self._loops: dict[CodeType, tuple[Loop, ...] | None] = {}
         self._made = 0
+        self._tracer: Any = None  # what this run gave `sys.settrace`, where it may take it back
         self._here: list[tuple[tuple[str, Any], Block]] = []
 
     def run(self, f: Callable[..., Any], args: list[Any]) -> Any:
         """f(*args), whose lines are followed."""
         before = sys.gettrace()
         started = self._started(before)
+        # since Python 3.12 each change prepares the code of all functions once more
+        self._tracer = started if before is None and sys.version_info < (3, 12) else None
         sys.settrace(started)
         try:
             return f(*args)
         finally:
             if sys.gettrace() is started:
                 sys.settrace(before)
+            self._tracer = None
             self._calls.clear()
+
+    def follow(self, wanted: bool) -> None:
+        """Whether lines are followed from here on. Python calls the trace function for each call of
+        minigrad's own functions too, which takes as long as the operations themselves."""
+        if self._tracer is not None and sys.gettrace() is (None if wanted else self._tracer):
+            sys.settrace(self._tracer if wanted else None)
 
     def _started(self, before: Any) -> Any:
         """The trace function that hears of each call; before: the one that was there."""

@@ -326,21 +326,37 @@ class TraceRecorder(TraceWriter):
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""
-        self._carefully(self._begin, event)
+        self._carefully(self._begin, event, event)
 
     def end(self, event: Event) -> None:
         """Note what came out."""
-        self._carefully(self._end, event)
+        self._carefully(self._end, event, event.parent)
 
-    def _carefully(self, function: Callable[[Event], None], event: Event) -> None:
+    def _carefully(
+        self, function: Callable[[Event], None], event: Event, container: Event | None
+    ) -> None:
         """What cannot be traced is reported when the function has ended: raised here, the
         function itself could catch it.
+
+        container: the event that is under way afterwards.
         """
         if self._problem is None and _innermost.recorder is self:
+            self.blocks.follow(False)
             try:
                 function(event)
             except AutogradError as problem:
                 self._problem = problem
+            finally:
+                self.blocks.follow(self._may_contain_steps(container))
+
+    def _may_contain_steps(self, event: Event | None) -> bool:
+        """Whether steps of the traced function may lie inside of an event: not inside of the
+        engine's own operations, unless a derivative of the function's own passes through them."""
+        if event is None or event is self._root or event.phase not in ("forward", "tangent"):
+            return True
+        if event.phase == "tangent":
+            return bool(event.args[-1] > self._level)
+        return not isinstance(event.primitive, primitive.Primitive)
 
     def _begin(self, event: Event) -> None:
         if event.phase == "region":

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import minigrad as mg
+from minigrad.observers import observing
 from minigrad.trace import TraceError, check_laws, validate
 from minigrad.watch import trace_function
 
@@ -251,3 +252,43 @@ def test_the_schema_refuses_wrong_blocks():
     ):
         with pytest.raises(TraceError, match=r"blocks\[|error"):
             validate({**trace, **wrong})
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="lines are followed all the time")
+def test_lines_are_not_followed_while_the_engine_computes():
+    """Each call of a Python function would cost as much as an operation."""
+
+    class Spy:
+        def begin(self, event):
+            inside.append((event.phase, sys.gettrace() is not None))
+
+        end = begin
+
+    class Twice(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            inside.append(("the user's own", sys.gettrace() is not None))
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    def f(x):
+        with observing(Spy()):
+            x = mg.sin(x)
+        between.append(sys.gettrace() is not None)
+        for _ in range(2):
+            x = Twice.apply(x)
+        between.append(sys.gettrace() is not None)
+        return x
+
+    inside, between, before = [], [], sys.gettrace()
+    sys.settrace(None)  # one of a debugger hears everything
+    try:
+        trace = trace_function(f, 1.0, mode="reverse")
+    finally:
+        sys.settrace(before)
+    assert set(inside) == {("forward", False), ("the user's own", True)}
+    assert between == [True, True]
+    assert [kind for kind, _, _ in labels(trace, trace["outputs"][0])] == ["loop", "round"]
