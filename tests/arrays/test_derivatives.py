@@ -80,9 +80,8 @@ def test_products_with_zeros(values) -> None:
         assert gradcheck(function, [x], check_forward_ad=True)
         assert gradgradcheck(function, [x])
     third = func.hessian(lambda x: func.grad(mg.prod)(x).sum())(mg.tensor(np.array(values)))
-    want = np.array(
-        [[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    )  # ∂²/∂x² of Σ_i Π_{j≠i} x_j for three factors
+    # ∂²/∂x² of Σ_i Π_{j≠i} x_j for three factors
+    want = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
     np.testing.assert_allclose(third.numpy(), want, atol=1e-12)
 
 

@@ -57,9 +57,8 @@ def test_windows_agree_with_pytorch(torch, name: str, options) -> None:
             for sym in (True, False)
         ]
 
-    agree(
-        torch, both, tolerance=1e-7 if name == "kaiser" else 1e-12
-    )  # PyTorch rounds beta to float32
+    # PyTorch rounds beta to float32
+    agree(torch, both, tolerance=1e-7 if name == "kaiser" else 1e-12)
     assert getattr(windows, name)(5, **options).dtype == mg.float32
     assert getattr(windows, name)(3, requires_grad=True, **options).requires_grad
     if name == "exponential":

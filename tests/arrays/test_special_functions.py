@@ -107,9 +107,8 @@ def test_bessel_functions_solve_their_equation() -> None:
         (0, special.i0e, -1),
         (1, special.i1e, -1),
     ):
-        g = (
-            f if sign > 0 else lambda v, f=f: f(v) * mg.exp(v - 30)
-        )  # the scaled function is no solution, e^x times it is
+        # the scaled function is no solution, e^x times it is
+        g = f if sign > 0 else lambda v, f=f: f(v) * mg.exp(v - 30)
         first, second = mg.func.vmap(mg.func.grad(g)), mg.func.vmap(mg.func.grad(mg.func.grad(g)))
         left = x * x * second(x) + x * first(x) + (sign * x * x - n * n) * g(x)
         scale = (x * x + 1) * (1 + g(x).abs())

@@ -99,9 +99,8 @@ def test_forward_mode_and_vmap(way, leaves):
     assert np.array_equal(
         mg.func.jvp(g, (x,), (x,))[1].numpy(), mg.func.jvp(f, (x,), (x,))[1].numpy()
     )
-    over = lambda f: mg.func.jvp(mg.func.grad(lambda x: f(x).sum()), (x,), (x,))[
-        1
-    ].numpy()  # forward over reverse
+    # forward over reverse
+    over = lambda f: mg.func.jvp(mg.func.grad(lambda x: f(x).sum()), (x,), (x,))[1].numpy()
     assert np.array_equal(over(g), over(f))
     assert np.array_equal(
         mg.func.vmap(mg.func.grad(g))(x).numpy(), mg.func.vmap(mg.func.grad(f))(x).numpy()
@@ -122,9 +121,8 @@ def test_values_are_gone_and_come_back_once():
     assert len(inside) == 3 and all(type(n) is CheckpointedNode and n.saved is None for n in inside)
     y.sum().backward(retain_graph=True)
     y.sum().backward(retain_graph=True)
-    assert len(runs) == 3 and all(
-        n.saved is None for n in inside
-    )  # once forward, once for each pass
+    # once forward, once for each pass
+    assert len(runs) == 3 and all(n.saved is None for n in inside)
     with pytest.raises(GraphFreedError, match="already gone through"):
         y.sum().backward()
         y.sum().backward()
@@ -161,9 +159,8 @@ def test_random_numbers_are_the_same_the_second_time():
     mg.functions.set_random_state(before)
     y.sum().backward()
     assert np.array_equal((x.grad != 0).numpy(), kept.bool().numpy())
-    assert (
-        mg.rand(1).item() == expected
-    )  # the backward pass left the random numbers where they were
+    # the backward pass left the random numbers where they were
+    assert mg.rand(1).item() == expected
 
 
 def test_without_the_state_other_random_numbers_are_drawn():

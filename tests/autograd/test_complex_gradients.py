@@ -100,9 +100,8 @@ def test_a_complex_loss_needs_a_cotangent() -> None:
         (z * z).sum().backward()
     with pytest.raises(NonScalarError, match="complex"):
         grad((z * z).sum(), z)
-    (z * z).sum().backward(
-        mg.tensor(1j, dtype=mg.complex128)
-    )  # the gradient of Re(conj(i) z²) = Im z²
+    # the gradient of Re(conj(i) z²) = Im z²
+    (z * z).sum().backward(mg.tensor(1j, dtype=mg.complex128))
     assert z.grad.tolist() == [4 + 2j]
     with pytest.raises(AutogradError, match="cotangent 0 is complex"):
         z.abs().backward(mg.tensor([1j], dtype=mg.complex128))

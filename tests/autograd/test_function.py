@@ -369,9 +369,8 @@ def test_returned_gradients_never_share_memory() -> None:
     assert (kept.tolist(), seed.tolist()) == ([5.0, 5.0], [1.0, 2.0])
     assert (b.grad.tolist(), c.grad.tolist()) == ([10.0, 10.0], [2.0, 4.0])
     both = a * 1
-    (g,) = grad(
-        (f.apply(both, both, both) * 1 + both).sum(), both
-    )  # contributions are added up, in memory that only the engine holds
+    # contributions are added up, in memory that only the engine holds
+    (g,) = grad((f.apply(both, both, both) * 1 + both).sum(), both)
     assert g.tolist() == [12.0, 12.0]
     for g in (*grad(f.apply(a, b, c), a, seed), *grad(f.apply(a, b, c), [a, b, c], seed)):
         g.mul_(100)

@@ -330,9 +330,8 @@ def test_planted_dtype_of_an_operation(monkeypatch) -> None:
 def test_planted_mistake_with_cotangents_that_are_not_contiguous() -> None:
     def backward(ctx, g):
         array = g.detach().numpy()
-        in_a_row = np.lib.stride_tricks.as_strided(
-            array, strides=np.empty(array.shape).strides
-        )  # right only if the memory is row-major
+        # right only if the memory is row-major
+        in_a_row = np.lib.stride_tricks.as_strided(array, strides=np.empty(array.shape).strides)
         return g * 2 + (mg.tensor(in_a_row.copy()) - g.detach())
 
     f = function(lambda ctx, x: x * 2, backward)

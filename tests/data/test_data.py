@@ -303,15 +303,13 @@ def test_points_in_the_disc_are_labelled_by_their_radius():
     points = x.numpy().astype(np.float64)
     assert points.min() >= 0 and points.max() < 1
     radius = np.hypot(*(points - 0.5).T)
-    clear = (
-        np.abs(radius - 1 / math.sqrt(2 * math.pi)) > 1e-6
-    )  # float32 may decide differently on the rim itself
+    # float32 may decide differently on the rim itself
+    clear = np.abs(radius - 1 / math.sqrt(2 * math.pi)) > 1e-6
     np.testing.assert_array_equal(
         label.numpy()[clear], (radius < 1 / math.sqrt(2 * math.pi))[clear]
     )
-    assert abs(label.numpy().mean() - 0.5) < 4 * 0.5 / math.sqrt(
-        20_000
-    )  # half the area, within four standard deviations
+    # half the area, within four standard deviations
+    assert abs(label.numpy().mean() - 0.5) < 4 * 0.5 / math.sqrt(20_000)
     assert (
         disc(5, seed=3).tensors[0].tolist()
         == disc(5, seed=3).tensors[0].tolist()

@@ -273,9 +273,8 @@ def test_a_derivative_taken_under_no_grad_is_a_constant_to_what_is_around_it():
         value, pull = vjp(mg.sin, x)
         extra = grad(lambda z: (z.sin(), z * x), has_aux=True)(x)[1]
     assert not any(r.requires_grad for r in (*results, value, extra))
-    (late,) = pull(
-        mg.tensor(1.0, dtype=mg.float64)
-    )  # pulled where recording is on, so with a history
+    # pulled where recording is on, so with a history
+    (late,) = pull(mg.tensor(1.0, dtype=mg.float64))
     close(mg.autograd.grad(late, x)[0], -x.sin())
 
 

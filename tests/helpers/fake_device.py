@@ -430,9 +430,8 @@ class FakeGenerator:
     """`xp.random.default_rng(seed)`: the three draws that CuPy's generator shares with NumPy's."""
 
     def __init__(self, seed: int | None = None) -> None:
-        source = np.random.default_rng(
-            None if seed is None else (seed, 1)
-        )  # the same seed gives other numbers than on the host
+        # the same seed gives other numbers than on the host
+        source = np.random.default_rng(None if seed is None else (seed, 1))
         self.random, self.standard_normal, self.integers = (
             _Function(getattr(source, n)) for n in ("random", "standard_normal", "integers")
         )

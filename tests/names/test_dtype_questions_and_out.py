@@ -142,6 +142,5 @@ def test_nan_where_the_docstrings_say_what_happens():
     assert mg.autograd.grad(nn.functional.hardsigmoid(x).sum(), [x])[0].item() == pytest.approx(
         1 / 6
     )
-    assert (
-        mg.ones(2, dtype=mg.float16) * 1j
-    ).dtype == mg.complex64  # NumPy has no complex numbers of half precision
+    # NumPy has no complex numbers of half precision
+    assert (mg.ones(2, dtype=mg.float16) * 1j).dtype == mg.complex64

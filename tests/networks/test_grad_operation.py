@@ -176,9 +176,8 @@ def test_what_happened_to_an_input_before_is_not_the_functions_business():
     df, (dx,) = fprop(lambda x: x * w)(x)[1]()
     assert (df[w].item(), dx.item()) == (6.0, 3.0)
     assert GradOperation(get_by_list=True)(lambda x: x * w, w)(x).item() == 6.0
-    assert (
-        mg.autograd.grad(x * w, w)[0].item() == 12.0
-    )  # the whole program's derivative is another question
+    # the whole program's derivative is another question
+    assert mg.autograd.grad(x * w, w)[0].item() == 12.0
 
 
 def test_a_parameter_without_influence_has_a_zero_gradient():

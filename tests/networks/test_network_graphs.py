@@ -49,11 +49,8 @@ def test_the_dangling_nodes_are_exactly_those_that_depend_on_v():
     network = jvp_network(Net(), 0.5)
     assert {n.id for n in network.dangling} == network.depending_on("v") == {"v", "v5", "v7"}
     kept = [n.expression for n in network.of_order(1) if not n.dangling]
-    assert kept == [
-        "sin v1",
-        "−v3",
-        "cos x",
-    ]  # the single operations' derivatives, made in the backward pass, are needed
+    # the single operations' derivatives, made in the backward pass, are needed
+    assert kept == ["sin v1", "−v3", "cos x"]
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "constant"])
@@ -137,12 +134,8 @@ def test_the_trace_grows_node_by_node():
     assert sum(s.get("cost", {"mul": 0})["mul"] for s in trace["steps"]) == 4
     assert not check_laws(trace)
     of = {n["id"]: n.get("of") for n in trace["nodes"]}
-    assert (of["v5"], of["v7"], of["v8"], of["v9"]) == (
-        "v2",
-        "v1",
-        "v7",
-        "v5",
-    )  # whose derivative it computes
+    # whose derivative it computes
+    assert (of["v5"], of["v7"], of["v8"], of["v9"]) == ("v2", "v1", "v7", "v5")
 
 
 def test_modules_inside_are_groups_and_the_whole_is_none():

@@ -534,9 +534,8 @@ def test_embedding_with_a_longest_norm(torch):
     y = F.embedding(mg.tensor(index), ours, max_norm=1.0)
     z = torch.nn.functional.embedding(torch.tensor(index), theirs, max_norm=1.0)
     np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-6)
-    np.testing.assert_allclose(
-        ours.numpy(), theirs.numpy(), rtol=1e-6
-    )  # the table itself has changed
+    # the table itself has changed
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
 
 
 @pytest.mark.oracle
@@ -568,9 +567,8 @@ def test_bags_with_a_longest_norm(torch):
         torch.tensor(index), theirs, torch.tensor([0, 2]), max_norm=1.0, norm_type=1.0
     )
     np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-6)
-    np.testing.assert_allclose(
-        ours.numpy(), theirs.numpy(), rtol=1e-6
-    )  # the table itself has changed
+    # the table itself has changed
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
 
 
 BAGS = {

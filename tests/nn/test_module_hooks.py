@@ -46,9 +46,8 @@ def several_in_and_out(lib, log):
     out = module(a, b)
     (out[0].sum() + out[2].sum()).backward()
     module(a, a)[0].sum().backward()
-    module(a, b)[1][
-        0
-    ].sum().backward()  # inside a nested tuple: passes by the second node, and comes to the first
+    # inside a nested tuple: passes by the second node, and comes to the first
+    module(a, b)[1][0].sum().backward()
     out = module(a, b)[0].sum()
     out.backward(retain_graph=True)
     out.backward()
@@ -66,9 +65,8 @@ def second_derivative(lib, log):
 def past_the_results(lib, log):
     module = watched(several(lib.nn), log)
     a, b = (lib.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
-    (first,) = lib.autograd.grad(
-        module(a, b)[0].sum() + 0 * b.sum(), [a], create_graph=True
-    )  # b, whatever the results are
+    # b, whatever the results are
+    (first,) = lib.autograd.grad(module(a, b)[0].sum() + 0 * b.sum(), [a], create_graph=True)
     log.clear()
     return lib.autograd.grad(first.sum(), [b])  # comes to the arguments, but not by the results
 
@@ -194,9 +192,8 @@ def test_without_an_input_that_needs_a_gradient():
     with pytest.warns(UserWarning, match="Linear: no input of this call requires grad"):
         layer(mg.ones(1, 2)).sum().backward()
     assert log == [("Linear", [[[1.0]]]), ("Linear", [None], [[[1.0]]])]
-    handle = layer.register_full_backward_pre_hook(
-        lambda m, outs: (3 * outs[0],)
-    )  # no full hook, nothing to warn of
+    # no full hook, nothing to warn of
+    handle = layer.register_full_backward_pre_hook(lambda m, outs: (3 * outs[0],))
     layer._call_hooks.after_backward.clear()
     layer.zero_grad()
     layer(mg.ones(1, 2)).sum().backward()
@@ -285,12 +282,10 @@ def test_backward_hooks_in_transformations():
     module.register_full_backward_hook(lambda m, grads, outs: (2 * grads[0],))
     assert mg.func.grad(value)(x).tolist() == (2 * expected).tolist()
     assert mg.func.vmap(mg.func.grad(value))(batch).tolist() == (2 * expected_batch).tolist()
-    assert (
-        mg.func.jvp(module, (x,), (mg.ones(2),))[1].tolist() == pushed.tolist()
-    )  # the hook belongs to the reverse pass
-    assert mg.allclose(
-        mg.autograd.functional.hessian(value, x), 4 * second
-    )  # both passes come through the module
+    # the hook belongs to the reverse pass
+    assert mg.func.jvp(module, (x,), (mg.ones(2),))[1].tolist() == pushed.tolist()
+    # both passes come through the module
+    assert mg.allclose(mg.autograd.functional.hessian(value, x), 4 * second)
     leaf = mg.tensor([1.0, -2.0], requires_grad=True)
     assert mg.func.jvp(lambda t: module(t * leaf), (x,), (mg.ones(2),))[1].shape == (2,)
 
@@ -318,9 +313,8 @@ def test_compiled_steps_with_backward_hooks():
         warnings.simplefilter("ignore")
         for _ in range(5):
             compiled(x)
-    assert (
-        len(seen) == 5 and "seen" in compiled.reason
-    )  # what a replay would leave out keeps it eager
+    # what a replay would leave out keeps it eager
+    assert len(seen) == 5 and "seen" in compiled.reason
 
 
 def test_hooks_leave_no_circles_and_go_with_copies():

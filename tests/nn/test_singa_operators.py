@@ -241,12 +241,8 @@ def test_split_gives_the_parts_and_joins_their_gradients() -> None:
     np.testing.assert_array_equal(
         x.grad.numpy(), np.array([1.0, 2.0])[:, None, None] * np.ones(BATCH.shape)
     )
-    assert [p.shape[0] for p in autograd.split(mg.arange(7), 0, num_output=4)] == [
-        2,
-        2,
-        2,
-        1,
-    ]  # the last may be shorter
+    # the last may be shorter
+    assert [p.shape[0] for p in autograd.split(mg.arange(7), 0, num_output=4)] == [2, 2, 2, 1]
     for wrong in ({"parts": [1, 1]}, {"num_output": 3}, {}):
         with pytest.raises(mg.errors.ShapeError, match="split"):
             autograd.split(x, 2, **wrong)
@@ -285,9 +281,8 @@ def test_pooling_with_wide_padding() -> None:
     assert corner.dtype == mg.int64
     assert corner[0, 0, 0].tolist() == [-1, -1, -1, -2, -3]
     mean = autograd.pooling_2d(autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2), False), x.double())
-    np.testing.assert_allclose(
-        mean[0, 0, 0].numpy(), [1, 1.5, 2, 2.5, 3]
-    )  # of what is there: padding does not count
+    # of what is there: padding does not count
+    np.testing.assert_allclose(mean[0, 0, 0].numpy(), [1, 1.5, 2, 2.5, 3])
     np.testing.assert_allclose(mean[0, 0, 1].numpy(), [2.5, 3, 3.5, 4, 4.5])
     nothing = autograd.pooling_2d(
         autograd.PoolingHandle(x, (1, 1), (1, 1), (1, 1), False), x.double()
@@ -308,9 +303,8 @@ def test_the_layers_mean_leaves_out_the_padding() -> None:
     x = mg.tensor(np.arange(12.0).reshape(1, 1, 3, 4), requires_grad=True)
     y = autograd.AvgPool2d(3, 1, padding=1)(x)
     assert y.shape == (1, 1, 3, 4)
-    np.testing.assert_allclose(
-        y.detach().numpy()[0, 0, 0], [2.5, 3, 4, 4.5]
-    )  # of four, six, six and four elements
+    # of four, six, six and four elements
+    np.testing.assert_allclose(y.detach().numpy()[0, 0, 0], [2.5, 3, 4, 4.5])
     handle = autograd.PoolingHandle(x, 3, 1, 1, False)
     np.testing.assert_allclose(
         autograd.pooling_2d(handle, x).detach().numpy(), y.detach().numpy(), rtol=1e-12

@@ -303,9 +303,8 @@ def check_whole(name: str, dtype: np.dtype) -> None:
     scale = np.abs(want) + (
         1 if name in ("logcumsumexp", "log_softmax 0") or "_norm" in name else 0
     )
-    squares = (
-        UNIT[dtype] * 2**24 if name == "mse_loss" and dtype.itemsize == 2 else 0
-    )  # each square is rounded
+    # each square is rounded
+    squares = UNIT[dtype] * 2**24 if name == "mse_loss" and dtype.itemsize == 2 else 0
     within(got, want, scale, dtype, squares + (64 if dtype.itemsize < 8 else 4096), name)
 
 

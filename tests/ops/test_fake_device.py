@@ -180,9 +180,8 @@ def test_a_small_network_trains_on_the_device() -> None:
         return [v.item() for v in losses], parameters
 
     (there, parameters), (here, _) = train(fake.asarray), train(lambda a: a)
-    np.testing.assert_allclose(
-        there, here, rtol=1e-6
-    )  # the host adds up a few numbers as a product with ones
+    # the host adds up a few numbers as a product with ones
+    np.testing.assert_allclose(there, here, rtol=1e-6)
     assert here[-1] < 0.8 * here[0]
     assert all(p.device == "fake:0" and p.dtype == backend.float32 for p in parameters)
 
@@ -350,11 +349,8 @@ def test_only_functions_that_cupy_has() -> None:
     """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it
     is added there.
     """
-    own = {
-        "special",
-        "linalg",
-        "fft",
-    }  # the library's special functions (see backend.erf_function), and namespaces
+    # the library's special functions (see backend.erf_function), and namespaces
+    own = {"special", "linalg", "fft"}
     assert {name: where for name, where in kernels().items() if name not in NAMES | own} == {}
     assert {name: where for name, where in kernels("linalg").items() if name not in LINALG} == {}
     assert set(kernels("fft")) == {"fftn", "ifftn"}

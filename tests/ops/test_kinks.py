@@ -33,9 +33,8 @@ UNARY = _UNARY.split()
 @pytest.mark.parametrize("name", UNARY)
 def test_corners_of_one_input(torch, name: str) -> None:
     """Zeros of both signs, ones, infinities, NaN: value and first two derivatives."""
-    defined = (
-        CORNERS[3:] if name == "acosh" else CORNERS
-    )  # PyTorch's acosh(-2) is NaN with a finite derivative; ours is NaN in both
+    # PyTorch's acosh(-2) is NaN with a finite derivative; ours is NaN in both
+    defined = CORNERS[3:] if name == "acosh" else CORNERS
     compare(torch, lambda lib, x: getattr(lib, name)(x), defined)
 
 

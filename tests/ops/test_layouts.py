@@ -115,12 +115,10 @@ def test_which_matrices_are_copied_before_a_product():
     row, column = (100, 4), (4, 100)  # the strides of a 25 x 25 float32 matrix and of its transpose
     assert is_turned((1000, 25), (25, 25), column)
     assert not is_turned((1000, 25), (25, 25), row)
-    assert not is_turned(
-        (63, 25), (25, 25), column
-    )  # few rows: the copy would cost more than it saves
-    assert not is_turned(
-        (1601, 25), (25, 25), column
-    )  # over a million multiplications OpenBLAS copies anyway
+    # few rows: the copy would cost more than it saves
+    assert not is_turned((63, 25), (25, 25), column)
+    # over a million multiplications OpenBLAS copies anyway
+    assert not is_turned((1601, 25), (25, 25), column)
     assert not is_turned((64, 65), (65, 64), column)
     assert (
         not is_turned((64, 0), (0, 5), column) or (np.zeros((64, 0)) @ np.zeros((0, 5)) == 0).all()

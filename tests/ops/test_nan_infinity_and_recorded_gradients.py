@@ -105,9 +105,8 @@ def test_where_the_answer_is_better_than_pytorchs():
     inf, nan = math.inf, math.nan
     assert F.hardswish(mg.tensor([-inf, inf])).tolist() == [0.0, inf]
     assert gradient(F.hardswish, [-inf, inf, nan]) == [0.0, 1.0, 1.0]
-    np.testing.assert_allclose(
-        gradient(F.hardsigmoid, [nan, 1.0] * 9), [1 / 6] * 18
-    )  # whatever the array's length
+    # whatever the array's length
+    np.testing.assert_allclose(gradient(F.hardsigmoid, [nan, 1.0] * 9), [1 / 6] * 18)
     assert gradient(lambda x: mg.amax(x, 0), [3.0, nan, 1.0]) == [0.0, 1.0, 0.0]
     np.testing.assert_allclose(
         gradient(lambda x: F.elu(x), [-100.0]), [math.exp(-100.0)], rtol=1e-12

@@ -107,9 +107,8 @@ def test_the_minimum_is_reached() -> None:
     with mg.no_grad():
         params[0].fill_(1.0), params[1].fill_(1.0)
     optimizer.step(closure(optimizer, params, calls := []))
-    assert len(calls) == 1 and not np.array_equal(
-        before[0], params[0].detach()
-    )  # where the gradient is 0 there is nothing to do
+    # where the gradient is 0 there is nothing to do
+    assert len(calls) == 1 and not np.array_equal(before[0], params[0].detach())
 
 
 @SEARCHES
