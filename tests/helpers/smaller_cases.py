@@ -10,7 +10,7 @@ import pytest
 
 @contextlib.contextmanager
 def smaller() -> Iterator[None]:
-    """While it lasts, the largest cases have 2,000 operations instead of 200,000 and 20,000: still
+    """While it lasts, the largest cases have 1,200 operations instead of 200,000 and 20,000: still
     too deep for recursion.
     """
     from minigrad.lessons.exercises import engine_graphs
@@ -18,7 +18,7 @@ def smaller() -> Iterator[None]:
     from minigrad.lessons.grading.kinds.cost import Cost
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_graphs, "DEEP", 2_000)
-        small = Cost("fast_adjoints", n=2_000)
+        patch.setattr(engine_graphs, "DEEP", 1_200)
+        small = Cost("fast_adjoints", n=1_200)
         patch.setattr(known()["fast_adjoints"], "make_cases", small.make_cases)
         yield

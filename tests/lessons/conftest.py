@@ -1,5 +1,6 @@
 """What the lessons' tests share: the names that a lesson's cells define."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,16 @@ def cases_drawn_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Exercise, "cases", cases)
+        yield
+
+
+@pytest.fixture(scope="module")
+def unwatched() -> Iterator[None]:
+    """Calls of forbidden names are not looked for, which takes a third of a check's time: the
+    module's answers call none.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checking, "watching", contextlib.nullcontext)
         yield
 
 

@@ -18,7 +18,7 @@ LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb
 CELLS = {
     c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
 }
-pytestmark = pytest.mark.usefixtures("smaller_cases", "cases_drawn_once")
+pytestmark = pytest.mark.usefixtures("smaller_cases", "cases_drawn_once", "unwatched")
 ALWAYS = (
     "topological_order: recursive",
     "gradients: overwrites",

@@ -36,7 +36,7 @@ ORDER = {
     "depth first, as met": (MET.format(end=""), "Where a node is used more than once"),
     "recursive": (RECURSIVE, "RecursionError"),
     "every visit": (
-        walk(fresh="len(order) < 5_000"),
+        walk(fresh="len(order) < 3_000"),
         "passed on twice",
     ),
     "without leaves": (
