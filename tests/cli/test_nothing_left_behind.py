@@ -45,7 +45,9 @@ ON_A_TERMINAL = (
 SIGHUP.
 """
 OTHER_LESSONS = (
-    "import sys; from pathlib import Path; from minigrad.cli import main, lab, release, site;"
+    "import functools, sys; from pathlib import Path; from minigrad.cli import main, release, site;"
+    " import minigrad.lessons.site as course;"
+    " course.build = functools.partial(course.build, documented=False);"
     " {module}.LESSONS = Path({lessons!r}); sys.exit(main())"
 )
 BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
@@ -187,10 +189,12 @@ def begin(tmp_path) -> Iterator[Callable[..., Command]]:
 # ------------------------------------------------------------------------------------- the commands
 
 
-BENCHMARKS = (
-    "import runpy, sys; sys.argv[0] = 'benchmarks'; runpy.run_module('benchmarks',"
-    " run_name='__main__', alter_sys=True)"
-)
+IN_ANOTHER_PROCESS = """
+import sys
+from minigrad.cli import processes
+sys.exit(processes.command(lambda: processes.run("busy_module").returncode, own=True))
+"""
+"""What the benchmarks do to measure memory."""
 
 
 def _lessons(folder: Path, count: int) -> Path:
@@ -216,11 +220,14 @@ def _lessons(folder: Path, count: int) -> Path:
 
 
 def _program(name: str, folder: Path) -> str:
-    if name == "benchmarks":
-        return BENCHMARKS
-    module, lessons = {"check": ("lab", 1), "site": ("site", 1), "release": ("release", 2000)}.get(
-        name, ("", 0)
-    )
+    if name == "run":
+        (folder / "here").mkdir(exist_ok=True)
+        source = BUSY.replace("busy", str(folder / "busy"))
+        (folder / "here" / "busy_module.py").write_text(
+            f"import tempfile\ntempfile.mkdtemp()\n{source}"
+        )
+        return IN_ANOTHER_PROCESS
+    module, lessons = {"site": ("site", 1), "release": ("release", 2000)}.get(name, ("", 0))
     return (
         OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder, lessons)))
         if module
@@ -264,22 +271,15 @@ def _lab(folder: Path) -> list[str]:
 
 
 ARGUMENTS: dict[str, Callable[[Path], list[str]]] = {
-    "check": lambda folder: ["lab", "--check"],
     "lab": _lab,
     "grade": _grade,
     "grade cold": lambda folder: [*_grade(folder), "--cold"],
     "release": lambda folder: ["release", str(folder / "handout")],
-    "benchmarks": lambda folder: [
-        "small_add",
-        "--repeat",
-        "1",
-        "--out",
-        str(folder / "figures"),
-    ],
+    "run": lambda folder: [],
     "site": lambda folder: ["site", str(folder / "public")],
     "animate": lambda folder: [
         "animate",
-        "*".join(["sin(x)"] * 20),
+        "*".join(["sin(x)"] * 10),
         "x=1",
         "-o",
         str(folder / "films" / "film.gif"),
@@ -334,23 +334,17 @@ def _files_are_released(command: Command) -> None:
     command.wait_until(lambda: len(list((command.folder / "handout").glob("*.ipynb"))) > 10)
 
 
-def _memory_is_measured(command: Command) -> None:
-    """The times are taken; a process of its own runs the workload once more."""
-    command.wait_until(lambda: any("peak_memory" in line for line in command.processes()))
-
-
 def _film_is_drawn(command: Command) -> None:
     command.wait_until(lambda: list((command.folder / "films").glob(".film-*.gif")))
 
 
 BUSY_WHEN = {
-    "check": _busy,
     "site": _busy,
     "lab": _lab_is_busy,
     "grade": _grade_is_busy,
     "grade cold": _grade_is_busy,
     "release": _files_are_released,
-    "benchmarks": _memory_is_measured,
+    "run": _busy,
     "animate": _film_is_drawn,
 }
 
@@ -377,8 +371,6 @@ def _work_is_whole(name: str, folder: Path) -> None:
         released = list((folder / "handout").iterdir())
         assert 10 < len(released) < 2000 and {path.suffix for path in released} == {".ipynb"}
         assert all(json.loads(path.read_text())["cells"] for path in released)
-    if name == "benchmarks":
-        assert list((folder / "figures").iterdir()) == []
     if name.startswith("grade"):
         from minigrad.lessons.grading.journal import last_submissions
 
@@ -387,14 +379,14 @@ def _work_is_whole(name: str, folder: Path) -> None:
 
 
 STOPPED = {
-    "SIGTERM": ("lab", "grade cold", "release", "benchmarks", "site", "animate"),
-    "SIGINT": ("lab",),
+    "SIGTERM": ("lab", "grade cold", "release", "run", "site", "animate"),
     "terminal": ("lab", "grade"),
-    "SIGKILL": ("lab", "grade"),
+    "SIGKILL": ("run",),
 }
-"""Which commands are stopped how. One handler takes the three signals of every command
-(minigrad/cli/processes.py), so SIGTERM stands for them; Jupyter has handlers of its own. SIGKILL is
-for commands that start processes. `grade` is stopped by SIGTERM in the default run.
+"""Which commands are stopped how. One handler takes the three signals of every command, also of
+Jupyter's server (minigrad/cli/processes.py, lab.py), so SIGTERM stands for them. SIGKILL is for a
+command that runs its work in another process; test_run.py kills graders. `grade` is stopped by
+SIGTERM in the default run.
 """
 
 
@@ -423,15 +415,15 @@ def test_commands_that_are_stopped_leave_nothing(how, begin, tmp_path):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("name", ["lab", "grade"])
-def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, begin, tmp_path):
+@pytest.mark.parametrize(("name", "turns"), [("lab", 2), ("grade", 3)])
+def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, turns, begin, tmp_path):
     """From the start of Python on; before the command has begun, the signal ends it as it ends
     any program.
     """
-    chance = random.Random(name)
-    moments = sorted(chance.uniform(0.02, 4.0) for _ in range(4))
+    chance = random.Random(1)
+    moments = sorted(chance.uniform(0.02, 4.0) for _ in range(turns))
     commands = []
-    for turn in range(4):  # all at once: most of their time is waiting
+    for turn in range(turns):  # all at once: most of their time is waiting
         folder = tmp_path / str(turn)
         _prepare(name, folder)
         commands.append(begin(name, folder=folder))
