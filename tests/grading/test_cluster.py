@@ -19,7 +19,7 @@ from minigrad.cli import main
 from tests.helpers.small_class import MAX, F, G, hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
-COUNT = 200
+COUNT = 60
 """A worker that dies loses the few submissions that it holds, however large the class is."""
 ROOT = Path(__file__).parents[2]
 needs_dask = pytest.mark.skipif(
@@ -91,15 +91,14 @@ def test_workers_that_die_leave_and_join_lose_nothing(cluster, tmp_path):
         answers = {"f": f"# {n}\n{F}", "g": "def g(x):\n    return x" if wrong else G}
         hand_in(tmp_path / "submitted", f"s{n:04}", notebook(answers))
         expected[f"s{n:04}"] = MAX - 2 * wrong
-    for _ in range(4):
+    for _ in range(2):
         cluster.join()
     trust = [] if LEAST == "confined" else ["--trust-students"]
     command = [sys.executable, "-m", "minigrad", "grade", "run", str(sheet)]
     command += [str(tmp_path / "submitted"), "--out", str(out), "--cluster", cluster.address]
     changes = [
         (0.1, lambda: cluster.lose(0, signal.SIGKILL)), (0.2, cluster.join),
-        (0.3, lambda: cluster.lose(1, signal.SIGTERM)), (0.4, cluster.join),
-        (0.6, lambda: cluster.lose(2, signal.SIGKILL)),
+        (0.5, lambda: cluster.lose(1, signal.SIGTERM)),
     ]  # fmt: skip
     with subprocess.Popen(
         [*command, *trust], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

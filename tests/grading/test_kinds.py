@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from minigrad.lessons.exercises.lesson02 import EXERCISES
+from minigrad.lessons.grading import known, protocol
 from minigrad.lessons.grading.checking import judge_here
 from minigrad.lessons.grading.comparison import as_plain
 from minigrad.lessons.grading.exercise import Case, Returned, SheetError
@@ -288,6 +289,14 @@ def test_the_formula_for_large_graphs_is_what_the_engine_computes(shape):
         name for row, operands in rows for name in (*(o for o, _ in operands), row)
     )
     np.testing.assert_allclose(adjoints(shape, 40), [engine[n] for n in first_met], rtol=1e-12)
+
+
+@pytest.mark.whole
+def test_the_answer_of_the_course_s_largest_case_fits_into_a_line():
+    largest = max(case.args["n"] for case in known()["fast_adjoints"].cases(1))
+    assert largest >= 200_000
+    most = len(adjoints("tree", 100)) / 100 * largest
+    assert len(protocol.dumps(protocol.encode(np.ones(int(most))))) < protocol.LINE_BYTES
 
 
 def recursive(tape, adjoint):
