@@ -154,6 +154,31 @@ def shaped(
     return Case(name, reference, shapes=shapes, variant=variant, **options)
 
 
+REDUCED = {
+    "all": ((3, 4), (0, 1), False),
+    "rows": ((3, 4), (0,), False),
+    "kept": ((3, 4), (1,), True),
+    "outer": ((2, 3, 4), (0, 2), False),
+    "number": ((), (), False),
+    "empty": ((0, 3), (0,), False),
+    "of none": ((0, 3), (1,), False),
+}
+"""A shape, the axes that are reduced, and whether they are kept."""
+
+
+def reductions(
+    name: str, reference: Callable[..., Any], *variants: str, **options: Any
+) -> list[Case]:
+    """A reduction of some of REDUCED, defined by `reference(x, axes, keepdims=…)`."""
+    made = []
+    for variant in variants:
+        shape, axes, keepdims = REDUCED[variant]
+        along = lambda x, axes, keepdims: reference(x, axes, keepdims=keepdims)
+        params = {"axes": axes, "keepdims": keepdims}
+        made.append(shaped(name, variant, along, shape, params=params, **options))
+    return made
+
+
 def in_dtype_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """A reference computed in double precision and returned in the dtype of its first argument."""
     return lambda x, *rest, **params: np.asarray(function(x, *rest, **params)).astype(x.dtype)
@@ -349,26 +374,19 @@ CASES: list[Case] = [
     unary("relu", lambda x: np.where(x > 0, x, np.zeros_like(x))),
     binary("maximum", lambda a, b: np.where(a > b, a, b), LOW_HALVES, HIGH_HALVES),
     binary("minimum", lambda a, b: np.where(a < b, a, b), LOW_HALVES, HIGH_HALVES),
-    unary(
-        "clamp",
-        lambda x, low, high: np.minimum(np.maximum(x, low), high),
-        BETWEEN_INTEGERS,
-        params={"low": -1.0, "high": 1.0},
-        variant="both",
-    ),
-    unary(
-        "clamp",
-        lambda x, low, high: np.maximum(x, low),
-        BETWEEN_INTEGERS,
-        params={"low": 0.0, "high": None},
-        variant="low",
-    ),
-    unary(
-        "clamp",
-        lambda x, low, high: np.minimum(x, high),
-        BETWEEN_INTEGERS,
-        params={"low": None, "high": 1},
-        variant="high",
+    *(
+        unary(
+            "clamp",
+            reference,
+            BETWEEN_INTEGERS,
+            params={"low": low, "high": high},
+            variant=variant,
+        )
+        for variant, low, high, reference in (
+            ("both", -1.0, 1.0, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
+            ("low", 0.0, None, lambda x, low, high: np.maximum(x, low)),
+            ("high", None, 1, lambda x, low, high: np.minimum(x, high)),
+        )
     ),
     Case(
         "where",
@@ -438,19 +456,15 @@ CASES: list[Case] = [
         step=1.0,
         precision=1e-6,
     ),
-    unary(
-        "cast",
-        lambda x, dtype: x.astype(dtype),
-        params={"dtype": np.dtype("float64")},
-        variant="float64",
-        fixed_dtype=True,
-    ),
-    unary(
-        "cast",
-        lambda x, dtype: x.astype(dtype),
-        params={"dtype": np.dtype("complex128")},
-        variant="complex128",
-        fixed_dtype=True,
+    *(
+        unary(
+            "cast",
+            lambda x, dtype: x.astype(dtype),
+            params={"dtype": np.dtype(name)},
+            variant=name,
+            fixed_dtype=True,
+        )
+        for name in ("float64", "complex128")
     ),
     unary(
         "cast",
@@ -498,19 +512,12 @@ CASES: list[Case] = [
             "all": (),
         }.items()
     ),
-    shaped(
-        "slice_backward",
-        "slices",
-        lambda g, index, shape: placed(g, index, shape),
-        (2, 2),
-        params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)},
-    ),
-    shaped(
-        "slice_backward",
-        "element",
-        lambda g, index, shape: placed(g, index, shape),
-        (),
-        params={"index": (1, 2), "shape": (3, 4)},
+    *(
+        shaped("slice_backward", variant, placed, shape, params={"index": index, "shape": (3, 4)})
+        for variant, shape, index in (
+            ("slices", (2, 2), (slice(0, 2), slice(None, None, 2))),
+            ("element", (), (1, 2)),
+        )
     ),
     *(
         shaped("getitem", variant, lambda x, index: x[index], (3, 4), params={"index": index})
@@ -526,65 +533,32 @@ CASES: list[Case] = [
             "apart": (ROWS, Ellipsis, None, COLUMNS),
         }.items()
     ),
-    shaped(
-        "index_add",
-        "repeated rows",
-        lambda g, index, shape: placed(g, index, shape),
-        (4, 4),
-        params={"index": (ROWS,), "shape": (3, 4)},
+    *(
+        shaped("index_add", variant, placed, shape, params={"index": index, "shape": (3, 4)})
+        for variant, shape, index in (
+            ("repeated rows", (4, 4), (ROWS,)),
+            ("pairs", (4,), (ROWS, COLUMNS)),
+            ("mask", (5,), (MASK,)),
+        )
     ),
-    shaped(
-        "index_add",
-        "pairs",
-        lambda g, index, shape: placed(g, index, shape),
-        (4,),
-        params={"index": (ROWS, COLUMNS), "shape": (3, 4)},
-    ),
-    shaped(
-        "index_add",
-        "mask",
-        lambda g, index, shape: placed(g, index, shape),
-        (5,),
-        params={"index": (MASK,), "shape": (3, 4)},
-    ),
-    shaped(
-        "index_put",
-        "rows",
-        put,
-        (3, 4),
-        (2, 4),
-        params={"index": (np.array([2, 0]),), "accumulate": False},
-    ),
-    shaped(
-        "index_put",
-        "broadcast",
-        put,
-        (3, 4),
-        (1,),
-        params={"index": (np.array([2, 0]),), "accumulate": False},
-    ),
-    shaped(
-        "index_put",
-        "extra axis",
-        put,
-        (3, 4),
-        (1, 1, 4),
-        params={"index": (np.array([2, 0]),), "accumulate": False},
-    ),
-    shaped("index_put", "mask", put, (3, 4), (), params={"index": (MASK,), "accumulate": False}),
-    shaped(
-        "index_put", "add rows", put, (3, 4), (4, 4), params={"index": (ROWS,), "accumulate": True}
-    ),
-    shaped(
-        "index_put",
-        "add one",
-        put,
-        (3, 4),
-        (),
-        params={"index": (ROWS, COLUMNS), "accumulate": True},
-    ),
-    shaped(
-        "index_put", "add mask", put, (3, 4), (5,), params={"index": (MASK,), "accumulate": True}
+    *(
+        shaped(
+            "index_put",
+            variant,
+            put,
+            (3, 4),
+            shape,
+            params={"index": index, "accumulate": variant.startswith("add")},
+        )
+        for variant, shape, index in (
+            ("rows", (2, 4), (np.array([2, 0]),)),
+            ("broadcast", (1,), (np.array([2, 0]),)),
+            ("extra axis", (1, 1, 4), (np.array([2, 0]),)),
+            ("mask", (), (MASK,)),
+            ("add rows", (4, 4), (ROWS,)),
+            ("add one", (), (ROWS, COLUMNS)),
+            ("add mask", (5,), (MASK,)),
+        )
     ),
     shaped(
         "scatter_view",
@@ -628,33 +602,20 @@ CASES: list[Case] = [
     shaped(
         "permute", "matrix", lambda x, axes: np.swapaxes(x, 0, 1), (3, 4), params={"axes": (1, 0)}
     ),
-    shaped(
-        "broadcast_to",
-        "rows",
-        lambda x, shape: x + np.zeros(shape, x.dtype),
-        (4,),
-        params={"shape": (2, 3, 4)},
-    ),
-    shaped(
-        "broadcast_to",
-        "ones",
-        lambda x, shape: x + np.zeros(shape, x.dtype),
-        (3, 1),
-        params={"shape": (2, 3, 4)},
-    ),
-    shaped(
-        "broadcast_to",
-        "number",
-        lambda x, shape: x + np.zeros(shape, x.dtype),
-        (),
-        params={"shape": (2, 3)},
-    ),
-    shaped(
-        "broadcast_to",
-        "none",
-        lambda x, shape: np.zeros(shape, x.dtype),
-        (1, 3),
-        params={"shape": (0, 3)},
+    *(
+        shaped(
+            "broadcast_to",
+            variant,
+            lambda x, shape: x + np.zeros(shape, x.dtype),
+            given,
+            params={"shape": shape},
+        )
+        for variant, given, shape in (
+            ("rows", (4,), (2, 3, 4)),
+            ("ones", (3, 1), (2, 3, 4)),
+            ("number", (), (2, 3)),
+            ("none", (1, 3), (0, 3)),
+        )
     ),
     shaped("sum_to", "rows", folded, (2, 3, 4), params={"shape": (4,)}),
     shaped("sum_to", "ones", folded, (2, 3, 4), params={"shape": (3, 1)}),
@@ -684,19 +645,17 @@ CASES: list[Case] = [
         (3, 4),
         params={"shifts": (-1, 1), "axes": (0, 1)},
     ),
-    shaped(
-        "pad_axis",
-        "columns",
-        lambda x, axis, before, after: np.pad(x, ((0, 0), (before, after))),
-        (3, 4),
-        params={"axis": 1, "before": 2, "after": 1},
-    ),
-    shaped(
-        "pad_axis",
-        "rows",
-        lambda x, axis, before, after: np.pad(x, ((before, after), (0, 0))),
-        (3, 4),
-        params={"axis": 0, "before": 0, "after": 2},
+    *(
+        shaped(
+            "pad_axis",
+            variant,
+            lambda x, axis, before, after: np.pad(
+                x, [(before, after) if k == axis else (0, 0) for k in range(2)]
+            ),
+            (3, 4),
+            params={"axis": axis, "before": before, "after": after},
+        )
+        for variant, axis, before, after in (("columns", 1, 2, 1), ("rows", 0, 0, 2))
     ),
     shaped("cat", "rows", joined, (1, 3), (2, 3), (0, 3), params={"axis": 0, "sizes": (1, 2, 0)}),
     shaped("cat", "columns", joined, (2, 1), (2, 3), params={"axis": 1, "sizes": (1, 3)}),
@@ -747,55 +706,17 @@ CASES: list[Case] = [
         ]
     ),
     # reductions
+    *reductions("sum", np.add.reduce, "all", "rows", "kept", "outer", "number", "empty"),
+    *reductions("mean", np.mean, "all", "kept", "outer", "number"),
     *(
-        shaped(
-            "sum",
-            variant,
-            lambda x, axes, keepdims: np.add.reduce(x, axes, keepdims=keepdims),
-            shape,
-            params={"axes": axes, "keepdims": keepdims},
-        )
-        for variant, shape, axes, keepdims in [
-            ("all", (3, 4), (0, 1), False),
-            ("rows", (3, 4), (0,), False),
-            ("kept", (3, 4), (1,), True),
-            ("outer", (2, 3, 4), (0, 2), False),
-            ("number", (), (), False),
-            ("empty", (0, 3), (0,), False),
-        ]
-    ),
-    *(
-        shaped(
-            "mean",
-            variant,
-            lambda x, axes, keepdims: x.mean(axis=axes, keepdims=keepdims),
-            shape,
-            params={"axes": axes, "keepdims": keepdims},
-        )
-        for variant, shape, axes, keepdims in [
-            ("all", (3, 4), (0, 1), False),
-            ("kept", (3, 4), (0,), True),
-            ("outer", (2, 3, 4), (0, 2), False),
-            ("number", (), (), False),
-        ]
-    ),
-    *(
-        shaped(
+        case
+        for name, position in (("amax", -1), ("amin", 0))
+        for case in reductions(
             name,
-            variant,
-            lambda x, axes, keepdims, e=extreme: _extreme(e, x, axes, keepdims),
-            shape,
-            params={"axes": axes, "keepdims": keepdims},
+            lambda x, axes, keepdims, k=position: _extreme(k, x, axes, keepdims),
+            *("all", "kept", "outer", "number", "of none"),
             complex=False,
         )
-        for name, extreme in (("amax", -1), ("amin", 0))
-        for variant, shape, axes, keepdims in [
-            ("all", (3, 4), (0, 1), False),
-            ("kept", (3, 4), (0,), True),
-            ("outer", (2, 3, 4), (0, 2), False),
-            ("number", (), (), False),
-            ("of none", (0, 3), (1,), False),
-        ]
     ),
     shaped(
         "argmax",
@@ -1039,10 +960,6 @@ def recurred(a: Any, b: Any, axis: int) -> Any:
         for k in range(out.shape[-1]):
             value = out[(*place, k)] = rows_a[(*place, k)] * value + rows_b[(*place, k)]
     return np.moveaxis(out, -1, axis)
-
-
-def multiplied(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return np.multiply.reduce(x, axis=axes, keepdims=keepdims)
 
 
 def determinant(x: Any) -> Any:
@@ -1344,26 +1261,8 @@ CASES += [
     shaped("recurrence", "rows", recurred, (3, 4), (3, 4), params={"axis": 0}),
     shaped("logcumsumexp", "columns", log_running_sums, (3, 4), params={"axis": 1}, complex=False,
         half=("float16",)),
-    *(
-        shaped("prod", variant, multiplied, shape, params={"axes": axes, "keepdims": keepdims})
-        for variant, shape, axes, keepdims in [
-            ("all", (3, 4), (0, 1), False),
-            ("kept", (3, 4), (1,), True),
-            ("outer", (2, 3, 4), (0, 2), False),
-            ("number", (), (), False),
-            ("empty", (0, 3), (0,), False),
-        ]
-    ),
-    *(
-        shaped("logsumexp", variant, log_total, shape, complex=False, half=(),
-            params={"axes": axes, "keepdims": keepdims})
-        for variant, shape, axes, keepdims in [
-            ("all", (3, 4), (0, 1), False),
-            ("kept", (3, 4), (1,), True),
-            ("outer", (2, 3, 4), (0, 2), False),
-            ("number", (), (), False),
-        ]
-    ),
+    *reductions("prod", np.multiply.reduce, "all", "kept", "outer", "number", "empty"),
+    *reductions("logsumexp", log_total, "all", "kept", "outer", "number", complex=False, half=()),
     # order and counting
     shaped("argsort", "up", ordered, (3, 4), params={"axis": 0, "descending": False},
         complex=False),
