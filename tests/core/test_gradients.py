@@ -276,23 +276,6 @@ def test_gradients_are_stored_where_stores_grad_says_so():
         mg.tensor([1]).stores_grad = True
 
 
-def test_updates_from_the_pairs_train_a_line():
-    """SINGA's loop: for p, g in backward(loss): update(p, g)."""
-    r = np.random.default_rng(0)
-    inputs = mg.tensor(r.uniform(-1, 1, (32, 1)))
-    targets = inputs * 3 - 0.5
-    w, b = (
-        mg.tensor([[0.0]], dtype=mg.float64, requires_grad=True),
-        mg.tensor([0.0], dtype=mg.float64, requires_grad=True),
-    )
-    for _ in range(200):
-        loss = ((inputs @ w + b - targets) ** 2).mean()
-        for p, g in mg.autograd.backward(loss):
-            with mg.no_grad():
-                p.sub_(g * 0.5)
-    assert abs(w.item() - 3) < 1e-3 and abs(b.item() + 0.5) < 1e-3
-
-
 def test_a_gradient_may_be_kept_over_a_dropped_leaf():
     """A leaf that the program dropped still takes part: its gradient is reported with a tensor
     made for it.
