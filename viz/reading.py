@@ -197,12 +197,18 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
-    """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input."""
+    """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input. At
+    most 30 letters: of 0.weight the path is left out first, then the expression.
+    """
     head = symbol_runs(node["label"])
     expression = runs(node.get("expr") or [])
-    full = [*head, TextRun(" = "), *expression] if expression else head
-    if sum(len(r.text) for r in full) <= 30:
-        return full
+    if not expression:
+        return head
+    full = [*head, TextRun(" = "), *expression]
+    brief = [r._replace(text=r.text.rpartition(".")[2] or r.text) if r.italic else r for r in full]
+    for line in (full, brief):
+        if sum(len(r.text) for r in line) <= 30:
+            return line
     return [*head, TextRun(" = "), TextRun(str(node.get("op") or "…"))]
 
 

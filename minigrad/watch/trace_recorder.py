@@ -30,7 +30,7 @@ from ..core.graph import Node, Pick, next_sequence_number, state
 from ..core.observe import Event, unobserved
 from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import AutogradError
-from ..observers import Pooling, calls, observing
+from ..observers import Pooling, observing
 from ..ops.terms import as_data
 from . import sentences
 from .adjoints import Adjoints
@@ -148,16 +148,11 @@ class TraceRecorder(TraceWriter):
                 " wrong."
             )
         kind = "const" if place is None else "param"
-        name = self.fresh_name(kind[0])
+        path = self.parameter_path(value)
+        name = self.own_name(path, kind[0])
         node = self.add(name, value, kind, [])
-        held = calls.modules
-        attribute = (
-            next((path for path, p in held[-1].named_parameters() if p is value), None)
-            if held
-            else None
-        )
-        known = self.map.outside(value) if attribute is None else attribute
-        if known is not None:
+        known = self.map.outside(value) if path is None else path
+        if known is not None and known != name:
             node["name"] = known
         self._given(name, value.array, "constant" if place is None else "parameter")
         return name

@@ -35,6 +35,9 @@ convolution or a pooling reads or writes them."""
 ALL_PARTS = 16_000
 """Of larger ones so many elements are held in one Trace, in parts."""
 
+LONGEST_NAME = 24
+"""Characters of a parameter's name in formulas."""
+
 
 class TraceWriter:
     """The lists of a Trace, and which node stands for a tensor.
@@ -70,6 +73,7 @@ class TraceWriter:
         self._most = most
         self.error: dict[str, Any] | None = None  # what the function raised
         self._counts = {"v": 0, "c": 0, "p": 0}
+        self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._written: dict[tuple[str, str], Any] = {}  # the latest value in each cell
         self._whole = 0  # elements of arrays that are whole
@@ -140,6 +144,27 @@ class TraceWriter:
                     self.alive += (outer, module)
                 path.append(self._paths[key])
             outer = module
+        return path
+
+    def parameter_path(self, value: Tensor) -> str | None:
+        """The name that `named_parameters()` of the outermost module under way gives a parameter:
+        0.weight.
+        """
+        for module in calls.modules[:1]:
+            if id(module) not in self._parameters:
+                named = [(id(p), path) for path, p in module.named_parameters()]
+                self._parameters[id(module)] = dict(named)
+                self.alive.append(module)
+            return self._parameters[id(module)].get(id(value))
+        return None
+
+    def own_name(self, path: str | None, prefix: str) -> str:
+        """A parameter's own name, where it is free and short enough for a formula; else a fresh
+        one.
+        """
+        if path is None or len(path) > LONGEST_NAME or path in self.taken or path in self.by_id:
+            return self.fresh_name(prefix)
+        self.taken.add(path)
         return path
 
     def failure(

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from minigrad.viz.grouping import Tree
+from minigrad.viz.reading import heading_runs
 
 import minigrad as mg
 from minigrad import viz
@@ -262,6 +263,14 @@ def test_the_numbers_of_an_array_stay_inside_the_box_of_a_group(show, shape):
         lambda x: layer(x).square().sum(), mg.ones(*shape) * 0.123456, mode="reverse"
     )
     viewer = show(trace)
+    viewer.get_by_role("button", name="Open all").click()
+    heads = viewer.locator(".mg-node[data-node]:not(.mg-group)").evaluate_all(
+        "all => all.map((e) => [e.dataset.node, e.querySelector('.mg-heading').textContent])"
+    )
+    wanted = {n["id"]: "".join(r.text for r in heading_runs(n)) for n in trace["nodes"]}
+    assert dict(heads) == {name: wanted[name] for name, _ in heads}
+    if len(shape) == 2:
+        assert "(x, weight, bias)" in str(heads), "0.weight and 0.bias would be too long"
     viewer.get_by_role("button", name="Close all").click()
     to(viewer, len(trace["steps"]))
     viewer.get_by_role("button", name="Close all").click()

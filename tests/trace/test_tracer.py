@@ -133,6 +133,46 @@ def test_leaves_from_outside_are_parameters_with_adjoints():
     assert w.grad is None, "a trace changes nothing outside"
 
 
+def parameters(trace):
+    return {n["id"]: n.get("name") for n in trace["nodes"] if n["kind"] == "param"}
+
+
+def test_parameters_of_a_network_have_the_names_of_named_parameters():
+    net = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    trace = traced(lambda x: net(x).sum(), np.ones((4, 2)))
+    assert [*parameters(trace)] == [name for name, _ in net.named_parameters()]
+    label = next(n["label"] for n in trace["nodes"] if n["id"] == "0.weight")
+    assert label == {"base": "0.weight"}
+    assert any("back to 0.weight" in step["say"] for step in trace["steps"])
+
+
+def test_a_parameters_name_that_is_long_or_taken_stands_below_a_short_one():
+    a, b = mg.nn.Linear(2, 2), mg.nn.Linear(2, 2, bias=False)
+    deep = mg.nn.Sequential()
+    deep.add_module("the_classifier_of_digits", b)
+    trace = traced(lambda weight: deep(a(weight)).sum() + b(weight).sum(), np.ones((1, 2)))
+    assert parameters(trace) == {
+        "p1": "weight",  # an argument has that name
+        "bias": None,
+        "p2": "the_classifier_of_digits.weight",
+    }
+
+
+def test_a_parameter_called_v1_is_no_result():
+    class Net(mg.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.v1 = mg.nn.Parameter(mg.tensor(2.0))
+            self.v2 = mg.nn.Parameter(mg.tensor(3.0))
+
+        def forward(self, x):
+            return x * self.v1 * self.v2
+
+    trace = traced(Net(), mg.tensor(5.0))
+    assert len({n["id"] for n in trace["nodes"]}) == 5
+    assert cells(trace)["v1", "g"] == 15.0 and "v1" in parameters(trace)
+
+
 def test_values_computed_outside_are_parameters_and_their_graph_stays_usable():
     w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     h = w.exp()

@@ -52,8 +52,8 @@ def test_operations_carry_the_path_of_the_modules_whose_call_made_them(traced):
     assert [g for op, g in groups if op in ("mul", "sum")] == [None] * (
         len(groups) - len(inside)
     ), "outside of every module"
-    parameters = [(n["name"], n["group"]) for n in traced["nodes"] if n["kind"] == "param"]
-    assert ("weight", "Outer/last") in parameters and len(parameters) == 6
+    parameters = [(n["id"], n["group"]) for n in traced["nodes"] if n["kind"] == "param"]
+    assert ("last.weight", "Outer/last") in parameters and len(parameters) == 6
 
 
 def test_operations_of_one_call_follow_one_another(traced):

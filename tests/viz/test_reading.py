@@ -114,6 +114,12 @@ def test_the_head_and_the_small_line_of_a_card():
         plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9})) == "v2 = sin"
     ), "too long to be spelled out"
     assert plain(heading_runs({**node, "expr": []})) == "v2"
+    named = [{"t": "sym", "base": f"0.{name}"} for name in ("weight", "bias")]
+    comma = {"t": "op", "text": ","}
+    left, right = ({"t": "op", "text": text} for text in "()")
+    call = [{"t": "fn", "text": "affine"}, left, sym, comma, named[0], comma, named[1], right]
+    assert plain(heading_runs({**node, "expr": call})) == "v2 = affine(v1, weight, bias)"
+    assert plain(heading_runs({**node, "expr": named[:1]})) == "v2 = 0.weight"
     assert (
         caption({**node, "name": "hidden", "shape": [2, 3], "dtype": "float32"})
         == "hidden · (2, 3) float32"

@@ -251,12 +251,15 @@ export const plain = (pieces) =>
     .trim();
 export const labelOf = (node) => node.label ?? { base: node.id };
 
+// At most 30 letters: of 0.weight the path is left out first, then the expression.
 export function headingRuns(node) {
   const head = symbolRuns(labelOf(node)),
     expression = runs(node.expr ?? []);
-  const all = expression.length ? [...head, { text: " = " }, ...expression] : head;
-  const length = all.reduce((sum, r) => sum + Array.from(r.text).length, 0);
-  return length <= 30 ? all : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
+  const fits = (all) => all.reduce((sum, r) => sum + Array.from(r.text).length, 0) <= 30;
+  const all = expression.length ? [...head, { text: " = " }, ...expression] : head,
+    brief = all.map((r) => (r.italic ? { ...r, text: r.text.replace(/^.*\.(?=.)/u, "") } : r));
+  if (!expression.length || fits(all)) return all;
+  return fits(brief) ? brief : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
 }
 
 export function captionOf(node) {
