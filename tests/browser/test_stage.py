@@ -227,3 +227,26 @@ def test_the_graph_has_half_of_the_stage_beside_three_lines_of_code(show, visit,
     say = viewer.locator(".mg-say")
     assert say.bounding_box()["height"] == 1, "the formula says it in letters that can be read"
     assert say.inner_text() == found["steps"][longest - 1]["say"]
+
+
+LOOKS = """root => [...root.querySelectorAll("text, path, rect, circle")].map((e) => {
+    const look = getComputedStyle(e);
+    return ["fill", "stroke", "stroke-width", "stroke-linejoin", "paint-order", "opacity",
+        "fill-opacity", "font-size", "letter-spacing", "text-anchor", "dominant-baseline",
+        "visibility"].map((name) => look.getPropertyValue(name)).join();
+})"""
+
+
+def test_a_saved_picture_looks_as_the_graph_does(show, visit, tmp_path):
+    """The shapes on the wires too, which a stroke in the colour of the ground goes round."""
+    found = trace_function(lambda W, x: mg.tanh(W @ x).sum(), [[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
+    viewer = show(found, 1280, 800, step=4)
+    seen = viewer.locator(".mg-svg").evaluate(LOOKS)
+    assert viewer.locator(".mg-svg .mg-shape").count() > 2
+    viewer.get_by_label("View", exact=True).click()
+    with visit.page.expect_download() as download:
+        viewer.get_by_role("button", name="SVG").click()
+    download.value.save_as(tmp_path / "saved.svg")
+    visit.page.goto((tmp_path / "saved.svg").as_uri())
+    saved = visit.page.locator("svg").evaluate(LOOKS)
+    assert saved[1:-1] == seen, "the first is the ground, the last the formula"

@@ -6,7 +6,7 @@ import { runs, svgRuns } from "./formulas.js";
 const LOOKS = [
   ...["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity"],
   ...["font-family", "font-size", "font-style", "font-weight", "text-anchor", "text-decoration"],
-  ...["display", "visibility"],
+  ...["display", "visibility", "paint-order"],
 ];
 const FORMULA_HEIGHT = 34, // units: the height of the line of arithmetic below the graph
   SHARP = 2; // pixels of a PNG to a unit
