@@ -361,6 +361,18 @@ CASES = {
     "fftshift": (lambda m,
         x: [m.fft.fftshift(x), m.fft.ifftshift(x, 1), m.fft.fftshift(x, (0, 1)),
             m.fft.ifftshift(x)], M),
+    **{
+        f"{name} {norm}": (lambda m, x, f=name, n=norm: [getattr(m.fft, f)(x, norm=n),
+            getattr(m.fft, f)(x, 7, 0, n), getattr(m.fft, f)(x, 4, norm=n)], x)
+        for name, x in (("hfft", C), ("ihfft", M))
+        for norm in (None, "backward", "ortho", "forward")
+    },
+    **{
+        f"{name}n {norm}": (lambda m, x, f=name, n=norm: [getattr(m.fft, f + "2")(x, norm=n),
+            getattr(m.fft, f + "n")(x, (4, 3), norm=n), getattr(m.fft, f + "n")(x, dim=(1, 0))], x)
+        for name, x in (("hfft", C), ("ihfft", M))
+        for norm in (None, "backward", "ortho", "forward")
+    },
     # linear algebra
     "inv": (lambda m, x: m.linalg.inv(x[..., :3]), T3),
     "inv complex": (lambda m, x: m.linalg.inv(x[:, :3]), C),

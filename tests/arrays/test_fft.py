@@ -8,7 +8,6 @@ import pytest
 import minigrad as mg
 from minigrad import fft
 from minigrad.autograd import gradcheck, gradgradcheck
-from tests.helpers.torch_comparison import agree
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((3, 5))
@@ -21,47 +20,6 @@ def test_the_inverse_undoes_the_transform():
         assert np.allclose(fft.irfft(fft.rfft(mg.tensor(X), norm=norm), 5, norm=norm).numpy(), X)
         assert np.allclose(
             fft.irfftn(fft.rfftn(mg.tensor(X), norm=norm), (3, 5), norm=norm).numpy(), X
-        )
-
-
-@pytest.mark.oracle
-def test_half_given_transforms_agree_with_pytorch(torch):
-    for norm in (None, "backward", "ortho", "forward"):
-        agree(
-            torch,
-            lambda m, x, norm=norm: [
-                m.fft.hfft(x, norm=norm),
-                m.fft.hfft(x, 7, 0, norm),
-                m.fft.hfft(x, 4, norm=norm),
-            ],
-            C,
-        )
-        agree(
-            torch,
-            lambda m, x, norm=norm: [
-                m.fft.ihfft(x, norm=norm),
-                m.fft.ihfft(x, 7, 0, norm),
-                m.fft.ihfft(x, 4, norm=norm),
-            ],
-            X,
-        )
-        agree(
-            torch,
-            lambda m, x, norm=norm: [
-                m.fft.hfft2(x, norm=norm),
-                m.fft.hfftn(x, (4, 3), norm=norm),
-                m.fft.hfftn(x, dim=(1, 0)),
-            ],
-            C,
-        )
-        agree(
-            torch,
-            lambda m, x, norm=norm: [
-                m.fft.ihfft2(x, norm=norm),
-                m.fft.ihfftn(x, (4, 3), norm=norm),
-                m.fft.ihfftn(x, dim=(1, 0)),
-            ],
-            X,
         )
 
 
