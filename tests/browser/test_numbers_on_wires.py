@@ -27,6 +27,7 @@ def sines(x):
 
 TRACES = {
     "seed": lambda: all_samples()["seed"],
+    "beside": lambda: trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source=""),
     "long numbers": lambda: trace_function(lambda x: (x * -1.2345678e-7) * x, 2.0, source=""),
     "matrices": lambda: trace_function(
         lambda x, w: (x @ w).tanh().sum(),
