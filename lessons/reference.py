@@ -555,10 +555,13 @@ def _literal(line: str) -> str:
             text += f"\\ ``{part.strip()}``\\ " if part.strip() else ""
         else:
             text += "".join(f"\\{sign}" if sign in "*_|\\`" else sign for sign in part)
-    for start in ("-", "+", "•", ".."):  # a list, or a directive
-        if text.startswith(start):
-            text = f"\\{text}"
+    if LISTED.match(text):
+        text = f"\\{text}"
     return text
+
+
+LISTED = re.compile(r"[-+•]|\.\.|\(?(?:\w|\d+|[ivxlcdm]+|#)[.)](?: |$)", re.IGNORECASE)
+"""How a list, numbered or not, or a directive begins."""
 
 
 def setup(app: Any) -> dict[str, bool]:

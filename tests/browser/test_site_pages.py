@@ -2,14 +2,13 @@
 what is typed, its lessons step and set their formulas, and it sends no request to any other host.
 """
 
-import functools
-import http.server
 import io
-import threading
 
 import nbformat
 import pytest
 from minigrad.lessons import site
+
+from tests.browser.conftest import web_server
 
 pytestmark = [
     pytest.mark.browser,
@@ -65,25 +64,14 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(made):
-    """The address of a plain web server with the site."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=made)
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with web_server(made) as address:
+        yield address
 
 
 @pytest.fixture(params=["disk", "server"])
 def address(request, made, served):
-    """Where links, searches, frames and formulas must work from. How a page looks does not depend
-    on it: those tests take the server.
+    """Where frames, formulas and searches must work from. What else a page does is asked from the
+    disk, where a browser allows less; how it looks depends on neither.
     """
     return made.as_uri() if request.param == "disk" else served
 
@@ -102,29 +90,30 @@ def test_a_lesson_of_the_site_steps(visit, address):
     assert (visit.outside, visit.errors) == ([], [])
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)], ids=str)
-def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(visit, served, size):
+def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(visit, served):
     page = visit.page
-    page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{served}/01_sum.html")
-    frame = page.locator("iframe.minigrad-frame").nth(1)
-    frame.scroll_into_view_if_needed()
-    frame.content_frame.locator(".mg-root .mg-counter").wait_for()
-    frame.evaluate("frame => frame.scrollIntoView({ block: 'start' })")
-    graph, source, table = (
-        frame.content_frame.locator(part).bounding_box()
-        for part in (".mg-graph", ".mg-source", ".mg-tablebox")
-    )
-    assert graph["x"] + graph["width"] < table["x"], "side by side"
-    for box in (graph, source, table):
-        assert box["y"] >= 0 and box["y"] + box["height"] <= size[1]
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    outside = frame.bounding_box()
-    for drawer in page.locator(".sidebar-drawer, .toc-drawer").all():
-        other = drawer.bounding_box()
-        left = max(other["x"], outside["x"])
-        right = min(other["x"] + other["width"], outside["x"] + outside["width"])
-        assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
+    for width, height in ((1280, 800), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        frame = page.locator("iframe.minigrad-frame").nth(1)
+        frame.scroll_into_view_if_needed()
+        frame.content_frame.locator(".mg-root .mg-counter").wait_for()
+        page.wait_for_timeout(200)  # the frame follows the window
+        frame.evaluate("frame => frame.scrollIntoView({ block: 'start' })")
+        graph, source, table = (
+            frame.content_frame.locator(part).bounding_box()
+            for part in (".mg-graph", ".mg-source", ".mg-tablebox")
+        )
+        assert graph["x"] + graph["width"] < table["x"], "side by side"
+        for box in (graph, source, table):
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        outside = frame.bounding_box()
+        for drawer in page.locator(".sidebar-drawer, .toc-drawer").all():
+            other = drawer.bounding_box()
+            left = max(other["x"], outside["x"])
+            right = min(other["x"] + other["width"], outside["x"] + outside["width"])
+            assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
 
 
 def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit, served):
@@ -140,9 +129,9 @@ def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit,
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_under_a_picture_its_inputs_and_its_function_can_be_changed(visit, address):
+def test_under_a_picture_its_inputs_and_its_function_can_be_changed(visit, made):
     page = visit.page
-    page.goto(f"{address}/01_sum.html")
+    page.goto(f"{made.as_uri()}/01_sum.html")
     places = page.locator("details.minigrad-change")
     assert places.count() == 3
     page.wait_for_function("window.minigradFrames")
@@ -165,22 +154,21 @@ def test_under_a_picture_its_inputs_and_its_function_can_be_changed(visit, addre
     visit.assert_clean()
 
 
-@pytest.mark.parametrize("asked", ["adjoint", "Adjoints", "cotangent"])
-def test_a_search_for_a_term_finds_the_glossary_then_its_lesson_with_excerpts(
-    visit, address, asked
-):
+def test_a_search_for_a_term_finds_the_glossary_then_its_lesson_with_excerpts(visit, address):
     page = visit.page
-    page.goto(f"{address}/search.html?q={asked}")
-    excerpts = page.locator("#search-results li .context")
-    excerpts.first.wait_for()
-    found = page.locator("#search-results li > a").all_inner_texts()
-    if asked == "cotangent":
-        assert found == ["Terms"]
-    else:
-        assert found[:2] == ["Terms", "Lesson 1 · A sum"] and "Adjoint" in found[2:]
-        page.wait_for_function("document.querySelectorAll('#search-results .context').length >= 3")
-        assert "The adjoint of" in excerpts.nth(1).inner_text()
-    assert "adjoint" in excerpts.first.inner_text()
+    for asked in ("adjoint", "Adjoints", "cotangent"):
+        page.goto(f"{address}/search.html?q={asked}")
+        excerpts = page.locator("#search-results li .context")
+        excerpts.first.wait_for()
+        found = page.locator("#search-results li > a").all_inner_texts()
+        if asked == "cotangent":
+            assert found == ["Terms"]
+        else:
+            assert found[:2] == ["Terms", "Lesson 1 · A sum"] and "Adjoint" in found[2:]
+            enough = "document.querySelectorAll('#search-results .context').length >= 3"
+            page.wait_for_function(enough)
+            assert "The adjoint of" in excerpts.nth(1).inner_text()
+        assert "adjoint" in excerpts.first.inner_text()
     visit.assert_clean()
 
 
@@ -197,28 +185,30 @@ def live(page):
     return frame
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=str)
-def test_the_first_page_differentiates_what_is_typed_and_scrolls_in_one_piece(visit, address, size):
+def test_the_first_page_differentiates_what_is_typed_and_scrolls_in_one_piece(visit, made):
     page = visit.page
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.goto(f"{address}/index.html")
+    page.goto(f"{made.as_uri()}/index.html")
     frame = live(page)
     frame.get_by_role("textbox", name="function").fill("x*y + exp(y)")
     frame.get_by_text("x*y + exp(y),  x = 2, y = 5", exact=True).wait_for()
     frame.get_by_role("button", name="Next", exact=True).click()
     inside = page.frames[1]
-    inside.wait_for_function(
-        "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
-    )
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    assert inside.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        inside.wait_for_function(
+            "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert inside.evaluate("document.documentElement.scrollWidth <= innerWidth")
     visit.assert_clean()
 
 
-def test_the_first_page_follows_the_switch_for_light_and_dark(visit, address):
+def test_the_first_page_follows_the_switch_for_light_and_dark_and_is_accessible_in_both(
+    visit, made, axe
+):
     page = visit.page
     page.emulate_media(color_scheme="light")
-    page.goto(f"{address}/index.html")
+    page.goto(f"{made.as_uri()}/index.html")
     root = live(page).locator(".mg-root").first
     for theme, bright in (("dark", False), ("light", True)):
         page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
@@ -228,11 +218,12 @@ def test_the_first_page_follows_the_switch_for_light_and_dark(visit, address):
             arg=bright,
         )
         assert root.is_visible()
+        axe(page, "article")
 
 
-def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, address):
+def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, made):
     page = visit.page
-    page.goto(f"{address}/index.html")
+    page.goto(f"{made.as_uri()}/index.html")
     card = page.locator(".course-cards a", has_text="A page about bug_zoo")
     picture = card.locator("img")
     picture.scroll_into_view_if_needed()
@@ -242,30 +233,19 @@ def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, a
     visit.assert_clean()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "theme", "dark"),
-    [
+def test_the_drawings_of_lessons_are_dark_on_a_dark_page(visit, made):
+    images = pytest.importorskip("PIL.Image", reason='pip install "minigrad[viz]"')
+    page = visit.page
+    page.goto(f"{made.as_uri()}/bug_zoo.html")
+    for scheme, theme, dark in (
         ("light", "auto", False),
         ("dark", "auto", True),
         ("dark", "light", False),
         ("light", "dark", True),
-    ],
-)
-def test_the_drawings_of_lessons_are_dark_on_a_dark_page(visit, address, scheme, theme, dark):
-    images = pytest.importorskip("PIL.Image", reason='pip install "minigrad[viz]"')
-    page = visit.page
-    page.emulate_media(color_scheme=scheme)
-    page.goto(f"{address}/bug_zoo.html")
-    page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
-    shown = page.locator("article img[src$='.svg']").first.screenshot()
-    grey = images.open(io.BytesIO(shown)).convert("L").histogram()
-    bright = sum(grey[128:]) / sum(grey)
-    assert bright < 0.2 if dark else bright > 0.8
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_first_page_is_accessible(visit, served, axe, scheme):
-    visit.page.emulate_media(color_scheme=scheme)
-    visit.page.goto(f"{served}/index.html")
-    live(visit.page)
-    axe(visit.page, "article")
+    ):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
+        shown = page.locator("article img[src$='.svg']").first.screenshot()
+        grey = images.open(io.BytesIO(shown)).convert("L").histogram()
+        bright = sum(grey[128:]) / sum(grey)
+        assert bright < 0.2 if dark else bright > 0.8, (scheme, theme)

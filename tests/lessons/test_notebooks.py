@@ -177,8 +177,16 @@ def test_the_students_edition_runs_and_each_check_helps(path):
     for name, answer in answers.items():
         assert ": ○ not started" in answer.splitlines()[0], name
         assert "hint(" in answer, name
-    assert "Traceback" not in json.dumps([c.get("outputs") for c in notebook.cells])
+    outputs = json.dumps([c.get("outputs") for c in notebook.cells])
+    assert "Traceback" not in outputs
     assert coloured(notebook) == []
+    pictures = sum(bool(PICTURE.search(c.source)) for c in notebook.cells if c.cell_type == "code")
+    assert outputs.count('class=\\"minigrad-frame\\"') >= max(1, pictures)
+    assert "application/vnd.jupyter.widget" not in outputs, "on the site it is dead"
+
+
+PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
+"""How a cell shows a picture, whatever the student has written."""
 
 
 def coloured(notebook: nbformat.NotebookNode) -> list[str]:

@@ -240,6 +240,8 @@ Multiplies by *a* and x_ and |b|, as `f(*args)` does; a lone ` too.
     code = stays * as_it_is
 
 - no list, ``literal``
+
+x. is no tenth entry
 .. note:: nothing"""
 
 
@@ -249,9 +251,24 @@ def test_signs_of_restructured_text_in_a_docstring_stay_signs():
     tree = docutils.publish_doctree("\n".join(lines), settings_overrides={"report_level": 5})
     text = tree.astext()
     assert "by *a* and x_ and |b|, as" in text and "code = stays * as_it_is" in text
-    assert "- no list," in text and ".. note:: nothing" in text
+    assert "- no list," in text and "x. is no tenth" in text and ".. note:: nothing" in text
     names = {node.tagname for node in tree.findall()}
     assert "literal_block" in names and not names & {"system_message", "emphasis", "note"}
+
+
+@pytest.mark.whole
+def test_each_docstring_is_restructured_text(pages):
+    """Sphinx warns of what is not, and then there is no site."""
+    docutils = pytest.importorskip("docutils.core")
+    quiet = {"report_level": 1, "halt_level": 5, "warning_stream": False, "_disable_config": True}
+    described = re.findall(r"^\.\. auto\w+:: minigrad\.(\S+)$", "\n".join(pages.values()), re.M)
+    wrong = {}
+    for name in described:
+        lines = reference.readable((inspect.getdoc(resolved(name)) or "").splitlines())
+        tree = docutils.publish_doctree("\n".join(lines), settings_overrides=quiet)
+        if "system_message" in {node.tagname for node in tree.findall()}:
+            wrong[name] = tree.astext()
+    assert wrong == {} and len(described) > 1000
 
 
 def test_a_type_in_a_signature_leads_to_its_entry(tmp_path):
