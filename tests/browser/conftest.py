@@ -38,6 +38,8 @@ from minigrad.viz.bundle import compact, script
 from minigrad.viz.html_document import html_document
 from minigrad.viz.layout import with_layout
 
+import minigrad as mg
+from minigrad import nn, viz
 from tests.helpers import without_unix
 
 TOKEN = "course"
@@ -427,6 +429,24 @@ def show(visit, bench, tmp_path) -> Iterator[Callable[..., Any]]:
 
     yield go
     visit.assert_clean()
+
+
+@pytest.fixture(scope="session")
+def history() -> viz.History:
+    """A training of three layers, with all that its view can show."""
+    x, label = mg.data.disc(120, seed=0).tensors
+    model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
+    with viz.Live(
+        title="disc", model=model, points=x, labels=label, example=x[:2], every=10, share=None
+    ) as live:
+        for _ in range(50):
+            optimiser.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), label)
+            loss.backward()
+            optimiser.step()
+            live.log(loss=loss, accuracy=(model(x).argmax(dim=1) == label).numpy().mean())
+    return live.history
 
 
 @contextlib.contextmanager

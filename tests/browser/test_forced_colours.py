@@ -2,13 +2,11 @@
 backgrounds say is still said.
 """
 
-import functools
-
 import pytest
 from minigrad.viz import training
 
 import minigrad as mg
-from minigrad import nn, viz
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import open_text
 
@@ -53,33 +51,8 @@ def test_the_line_at_work_and_the_step_told_last_differ_from_the_others(forced):
     assert page.locator("tr.mg-active th").first.evaluate(style, "borderLeftStyle") == "solid"
 
 
-@functools.cache
-def trained():
-    mg.manual_seed(1)
-    x, label = mg.data.disc(40, seed=0).tensors
-    model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2))
-    optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
-    with viz.Live(
-        title="disc",
-        model=model,
-        points=x,
-        labels=label,
-        example=x[:2],
-        every=10,
-        share=None,
-        show=False,
-    ) as live:
-        for _ in range(20):
-            optimiser.zero_grad()
-            loss = nn.functional.cross_entropy(model(x), label)
-            loss.backward()
-            optimiser.step()
-            live.log(loss=loss)
-    return live.history
-
-
-def test_the_decision_surface_keeps_its_colours(forced):
-    page = forced(training.to_html(trained()), ".mt-root image")
+def test_the_decision_surface_keeps_its_colours(forced, history):
+    page = forced(training.to_html(history), ".mt-root image")
     colours = page.locator(".mt-root image").evaluate("""async e => {
             const image = new Image();
             image.src = e.getAttribute("href");
@@ -95,10 +68,10 @@ def test_the_decision_surface_keeps_its_colours(forced):
 
 
 @pytest.mark.parametrize("width", [1280, 700, 390])
-def test_the_letters_of_a_training_are_of_one_legible_size(visit, tmp_path, width):
+def test_the_letters_of_a_training_are_of_one_legible_size(visit, tmp_path, history, width):
     page = visit.page
     page.set_viewport_size({"width": 1000, "height": 900})
-    open_text(visit, tmp_path, training.to_html(trained()), ".mt-root .mt-axis")
+    open_text(visit, tmp_path, training.to_html(history), ".mt-root .mt-axis")
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_timeout(300)  # the drawing follows the window
     sizes = page.locator(".mt-axis").evaluate_all(

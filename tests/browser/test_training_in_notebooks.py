@@ -34,23 +34,6 @@ def train(epochs, pause=0.0):
 """
 
 
-@pytest.fixture(scope="session")
-def history():
-    x, label = mg.data.disc(120, seed=0).tensors
-    model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
-    optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
-    with viz.Live(
-        title="disc", model=model, points=x, labels=label, example=x[:2], every=10, share=None
-    ) as live:
-        for _ in range(50):
-            optimiser.zero_grad()
-            loss = nn.functional.cross_entropy(model(x), label)
-            loss.backward()
-            optimiser.step()
-            live.log(loss=loss, accuracy=(model(x).argmax(dim=1) == label).numpy().mean())
-    return live.history
-
-
 @pytest.fixture
 def view(visit, tmp_path):
     """A function that opens a history's page and returns the view."""

@@ -661,26 +661,6 @@ def test_the_mark_of_a_cut_does_not_hide_the_number_on_its_edge(show):
     assert met > 40
 
 
-@pytest.mark.whole
-def test_three_backward_generations_have_three_looks(show, visit):
-    trace = copy.deepcopy(all_samples()["reverse"])
-    for node, stage in zip(
-        trace["nodes"][2:], ("first backward", "second backward", "third backward"), strict=False
-    ):
-        node["stage"] = stage
-    for edge in trace["edges"]:
-        edge["stage"] = next(n["stage"] for n in trace["nodes"] if n["id"] == edge["dst"])
-    viewer = show(trace)
-    looks = visit.page.evaluate(
-        """() => [1, 2, 3].map(i => [
-            getComputedStyle(document.querySelector(`.mg-edge.mg-stage-${i} .mg-wire`))
-                .strokeDasharray,
-            document.querySelectorAll(`.mg-node.mg-stage-${i} .mg-stripe`).length])"""
-    )
-    assert len({dash for dash, _ in looks}) == 3 and [n for _, n in looks] == [1, 2, 3]
-    assert viewer.locator("figcaption").first.inner_text().count("backward") == 3
-
-
 def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["memory"])
