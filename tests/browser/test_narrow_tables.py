@@ -2,10 +2,14 @@
 sight, and it does not move as it fills.
 """
 
+from types import SimpleNamespace
+
 import pytest
+from minigrad.lessons.grading.results.report import ClassReport, report_html
+from minigrad.lessons.grading.results.site import index_html
 
 from minigrad.watch import trace_function
-from tests.browser.conftest import at_each
+from tests.browser.conftest import at_each, open_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
@@ -59,3 +63,26 @@ def test_no_button_of_the_controls_stands_alone_in_a_line(show, visit, width):
         " 40))"
     )
     assert min(tops.count(top) for top in tops) > 1 or len(set(tops)) == 1
+
+
+@pytest.mark.parametrize("exercises", [3, 12])
+def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_path, exercises):
+    names = [f"exercise_{i}" for i in range(exercises)] if exercises > 3 else ["f", "g", "Counter"]
+    given = [SimpleNamespace(exercise=name, points=2.0) for name in names]
+    students = [f"student_number_{n}" for n in range(30)]
+    found = [SimpleNamespace(student=s, points=6.0, judgements=given) for s in students]
+    named = [SimpleNamespace(name=name) for name in names]
+    sheet = SimpleNamespace(title="Lab 1", exercises=named, max_points=6.0)
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    text = index_html(found, students, sheet)
+    link = open_text(visit, tmp_path, text, "tbody a")
+    wide = visit.page.evaluate("document.documentElement.scrollWidth")
+    assert (wide <= 390) == (exercises == 3)
+    visit.page.evaluate("scrollTo(10_000, 0)")
+    assert link.bounding_box()["x"] >= 0
+    slowest = [(student, 0.01, "Counter") for student in students[:10]]
+    open_text(
+        visit, tmp_path, report_html(ClassReport("x", 7.0, [], [], [], slowest, [], [])), "h1"
+    )
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+    visit.assert_clean()

@@ -196,7 +196,9 @@ STYLE = """
 .bar .n { background: var(--wrong); }
 .bar .s { background: repeating-linear-gradient(45deg, var(--right) 0 3px, var(--paper) 3px 7px); }
 td.points, th.points { text-align: right; padding-right: 1.5rem; }
-table { width: auto; min-width: 20rem; }
+table { width: auto; min-width: min(20rem, 100%); }
+@media (max-width: 40rem) { thead th { white-space: normal; }
+  td.points, th.points { padding-right: .8rem; } }
 section { border-left-color: var(--line); } section > p, section > h2 { margin: 0; }
 h2 { margin-top: 1.6rem; }
 .tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: start; }

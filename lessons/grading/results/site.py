@@ -102,7 +102,9 @@ INDEX_STYLE = (
 )
 INDEX_STYLE += (
     "main { max-width: none; width: max-content; min-width: 20rem; } thead th { vertical-align:"
-    " bottom; }"
+    " bottom; }\n"
+    "tr th:first-child { position: sticky; left: 0; background: var(--paper); }"
+    " tr .points:last-child { padding-right: 0; }"
 )
 
 
