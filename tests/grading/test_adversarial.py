@@ -53,8 +53,7 @@ OUTSIDE = [
 
 SAMPLE = (
     *("cheating ways to the derivative", "cheating values that lie"),
-    *("cheating looks for the answer everywhere", "cheating writes what a grader writes"),
-    *("hostile everything that is refused", "hostile script in everything"),
+    *("cheating writes what a grader writes", "hostile script in everything"),
     *("sly answers written early, then exit with 0", "sly output closed"),
 )
 """What the default run grades."""

@@ -76,7 +76,13 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def course(files, shared_servers):
+def unwrapped(monkeypatch):
+    """Graders do without bubblewrap, also those that the command starts in this process."""
+    monkeypatch.setattr(run, "bubblewrap_works", lambda work: False)
+
+
+@pytest.fixture
+def course(files, shared_servers, unwrapped):
     """These files, for graders that share their servers with those of other tests."""
     return files
 
@@ -88,13 +94,13 @@ def graded_once(tmp_path_factory):
     sheet = write_sheet(top / "sheet")
     for student, (content, _) in CLASS.items():
         hand_in(top / "submitted", student, content)
-    report = run.grade(sheet, top / "submitted", top / "out", run.Options(least=LEAST, jobs=2))
+    report = run.grade(sheet, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1))
     shutil.copytree(top, kept)
     return top, kept, report
 
 
 @pytest.fixture
-def graded(graded_once, shared_servers):
+def graded(graded_once, shared_servers, unwrapped):
     """The class as it is after it was graded: (sheet, submitted, out). What a test changes is
     undone for the next.
     """
@@ -399,9 +405,8 @@ def test_no_hand_in_is_graded_by_a_sheet_whose_solution_is_wrong(course):
     assert not (out / "grades.csv").exists()
 
 
-def test_requested_isolation_is_obtained_or_nothing_runs(course, monkeypatch):
+def test_requested_isolation_is_obtained_or_nothing_runs(course):
     sheet, submitted, out = course
-    monkeypatch.setattr(run, "bubblewrap_works", lambda work: False)
     with pytest.raises(sandbox.SandboxError, match='at least "full"'):
         run.grade(sheet, submitted, out, run.Options(least="full"))
     assert list(read(out / "journal.jsonl")) == []

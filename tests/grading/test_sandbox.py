@@ -296,6 +296,7 @@ def test_a_process_with_threads_cannot_lock_itself_in(tmp_path):
 
 
 @pytest.mark.unix
+@pytest.mark.whole
 def test_the_doctor_says_what_it_found():
     finding = doctor.examine()
     text = str(finding)

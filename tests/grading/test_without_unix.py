@@ -91,6 +91,7 @@ def test_the_process_of_a_check_needs_nothing_of_unix(tmp_path, monkeypatch):
     assert {mark for mark, _ in found.lines} == {"✓"}, found
 
 
+@pytest.mark.whole
 def test_run_says_what_it_needs(tmp_path):
     write_sheet(tmp_path / "sheet")
     (tmp_path / "submitted" / "ada").mkdir(parents=True)

@@ -379,8 +379,9 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("where", ["cell", "call"])
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("end", "where"), [*((end, "cell") for end in ENDS), ("loops", "call"), ("exits", "call")]
+)
 def test_what_a_step_did_that_did_not_come_back_is_noted(run, where, end):
     """It was lost with the step's answer: who looked around had only to end the process."""
     first = {"cell": "if True", "call": "def f(x, y)"}[where]

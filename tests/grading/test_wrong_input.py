@@ -3,13 +3,13 @@ result changes.
 """
 
 import json
-import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import one_submission, sandbox
+from minigrad.lessons.grading import run, sandbox
 
 from minigrad.cli import main
+from tests.helpers.grader_libraries import made_once, servers_kept
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 pytestmark = [pytest.mark.unix, pytest.mark.whole]
@@ -17,7 +17,7 @@ TRUST = [] if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory, libraries_folder):
     """A sheet, graded submissions, and what could be given in their place by mistake."""
     top = tmp_path_factory.mktemp("course")
     write_sheet(top / "sheet")
@@ -33,14 +33,16 @@ def place(tmp_path_factory):
     (top / "another" / "small.ipynb").rename(top / "another" / "other.ipynb")
     (top / "no-sheet").mkdir()
     (top / "listless.ipynb").write_text("[]")
-    before = os.getcwd()
-    os.chdir(top)
-    assert main(["grade", "run", "sheet", "submitted", "--out", "results", *TRUST]) == 1, (
-        "bob's is no notebook"
-    )
-    yield top
-    os.chdir(before)
-    one_submission.close_servers()
+    with (
+        made_once(libraries_folder),
+        servers_kept(libraries_folder),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(run, "bubblewrap_works", lambda work: False)
+        patch.chdir(top)
+        status = main(["grade", "run", "sheet", "submitted", "--out", "results", *TRUST])
+        assert status == 1, "bob's is no notebook"
+        yield top
 
 
 RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
