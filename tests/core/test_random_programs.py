@@ -211,10 +211,11 @@ def test_the_machines_leave_recording_on():
 
 
 def main():
-    """As many graphs as the command says, and as many in-place programs, from a seed on."""
+    """As many graphs as the command says, and as many in-place programs, from a seed on (30,000 if
+    none is given)."""
     import torch
 
-    count, first = map(int, sys.argv[1:])
+    count, first = (int(n) for n in (*sys.argv[1:], "30000")[:2])
     with np.errstate(all="ignore"):
         check_graphs(range(first, first + count), torch)
         print(check_programs(range(first, first + count), 16, torch))
