@@ -70,10 +70,16 @@ def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
     """The names that the cells of the module's LESSON define: all but the checks, run in a folder
     in which there is no engine yet.
 
-    Rules that the lesson registers are taken back afterwards, switches it sets are set back, and
-    its figures closed.
+    Experiments that take seconds are smaller, as the module's SHORTER says: cell -> (what stands
+    there, what stands in its place). Rules that the lesson registers are taken back afterwards,
+    switches it sets are set back, and its figures closed.
     """
     notebook = json.loads(request.module.LESSON.read_text(encoding="utf-8"))
+    for cell, (long, short) in getattr(request.module, "SHORTER", {}).items():
+        (found,) = (c for c in notebook["cells"] if c["id"] == cell)
+        source = "".join(found["source"])
+        assert source.count(long) == 1, f"cell {cell} has no {long} to make shorter"
+        found["source"] = source.replace(long, short)
     rules, training = dict(bprop_getters), autograd.training
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("lesson"))

@@ -12,6 +12,7 @@ from minigrad.lessons.grading import check, predict
 from .sheet_tests import SheetTests
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "11_training.ipynb"
+SHORTER = {"seeds": ("range(SEEDS)", "range(2)")}
 
 
 class TestSheet(SheetTests):

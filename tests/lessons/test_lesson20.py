@@ -23,6 +23,7 @@ from .wrong import simulator_answers
 from .wrong.own_engine_answers import names_of
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "20_through_a_simulator.ipynb"
+SHORTER = {"through-time": ("n=200", "n=40")}
 
 
 class TestSheet(SheetTests):

@@ -92,23 +92,21 @@ def answers_of(scope):
 
 LENS = capstone_answers.LENS
 ORBIT = """
+PAIRS = [(i, j) for i in range(3) for j in range(3) if i != j]
+AWAY = Tensor(np.array([np.eye(3)[j] - np.eye(3)[i] for i, j in PAIRS]))
+PULLED = Tensor(np.array([np.eye(3)[i] for i, j in PAIRS]).T)
+
+
+def rate(s):
+    away = AWAY @ s[0]
+    return s[1], PULLED @ (away.t() * away.pow(2).sum(1).pow(-1.5)).t()
+
+
 def residuals(numbers):
     p, q, T = numbers
     h = T / Tensor(150.0)
     along = p * Tensor([1.0, 0.0]) + q * Tensor([0.0, 1.0])
-    first = [Tensor([-1.0, 0.0]), Tensor([1.0, 0.0]), Tensor([0.0, 0.0])]
-    first += [along, along, Tensor(-2.0) * along]
-
-    def rate(s):
-        pulls = []
-        for i in range(3):
-            pull = Tensor([0.0, 0.0])
-            for j in range(3):
-                if j != i:
-                    away = s[j] - s[i]
-                    pull = pull + away / away.pow(2).sum().pow(1.5)
-            pulls.append(pull)
-        return [*s[3:], *pulls]
+    first = [Tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), Tensor([[1.0], [1.0], [-2.0]]) * along]
 
     def moved(s, ds, h):
         return [x + h * dx for x, dx in zip(s, ds)]
@@ -123,10 +121,7 @@ def residuals(numbers):
                 for w, x, y, z in zip(a, b, c, d)]
         s = moved(s, mean, h)
     rows = np.eye(6)
-    total = Tensor(np.zeros((6, 2)))
-    for row, x, x0 in zip(rows, s, first):
-        total = total + Tensor(row.reshape(6, 1)) * (x - x0)
-    return total
+    return (Tensor(rows[:, :3]) @ (s[0] - first[0])) + (Tensor(rows[:, 3:]) @ (s[1] - first[1]))
 
 
 choice = "orbit"
