@@ -332,13 +332,13 @@ def test_the_command_on_growth_says_what_is_wrong(monkeypatch, capsys, arguments
 @pytest.mark.whole
 def test_two_threads_are_compared_with_one_by_a_command(tmp_path):
     pytest.importorskip("threadpoolctl")
-    done = run_module("benchmarks.threads", "two_moons", "--repeat", "2", "--out", str(tmp_path))
+    done = run_module("benchmarks.threads", "small_add", "--repeat", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     kept = json.loads((tmp_path / "threads.json").read_text())
     engines = ["minigrad", "minigrad compiled"]
     engines += ["minigrad fused"] if importlib.util.find_spec("numba") else []
     assert [(found["workload"], found["engine"]) for found in kept["measured"]] == [
-        ("two_moons", engine) for engine in engines
+        ("small_add", engine) for engine in engines
     ]
     for found in kept["measured"]:
         assert {

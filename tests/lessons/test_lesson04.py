@@ -125,24 +125,6 @@ def test_right_columns_in_another_style(style):
     assert check("by_columns", RIGHT[style]).passed
 
 
-WRONG = {
-    "transposed": (lambda f, x: mg.stack(columns(f, x)), "rows and columns are swapped"),
-    "one seed of ones": (
-        lambda f, x: mg.func.jvp(f, (x,), (mg.ones_like(x),))[1],
-        "one seed of ones",
-    ),
-    "the first only": (lambda f, x: columns(f, x)[0], "that is the first column alone"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_columns_get_the_reason(name):
-    wrong, says = WRONG[name]
-    feedback = check("by_columns", wrong)
-    assert feedback.points == 0
-    assert says in str(feedback)
-
-
 def test_too_many_passes_cost_a_point_and_no_more():
     def wasteful(f, x):
         y, _ = mg.func.vjp(f, x)

@@ -73,16 +73,6 @@ def test_the_memory_view_has_what_the_text_points_at(scope):
     assert len(again) == 6
 
 
-def everything_at_once(stages, x):
-    return mg.checkpoint(lambda x: plain(stages, x), x)
-
-
-def each_by_itself(stages, x):
-    for stage in stages:
-        x = mg.checkpoint(stage, x)
-    return x
-
-
 def nested(stages, x):
     if len(stages) == 1:
         return stages[0](x)
@@ -95,8 +85,6 @@ def nested(stages, x):
     (pieces(2), 2, "at most a third"),
     (plain, 2, "Nothing is gained"),
     pytest.param(pieces(4), 4, "right", marks=pytest.mark.whole),
-    pytest.param(everything_at_once, 2, "Nothing is gained", marks=pytest.mark.whole),
-    pytest.param(each_by_itself, 2, "Nothing is gained", marks=pytest.mark.whole),
     pytest.param(nested, 3, "it should run at most 2 times", marks=pytest.mark.whole),
     (lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x), 1, "it should be all 36"),
     (lambda stages, x: mg.checkpoint_sequential(stages, 8, x.detach()), 0, ""),

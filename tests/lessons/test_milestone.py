@@ -268,43 +268,6 @@ def test_a_broken_rule_loses_points_and_is_placed_in_the_students_own_trace(engi
     assert f"In a network 2-3-2 by your engine the first wrong node is {node}" in str(feedback)
 
 
-WRONG_STEPS = {
-    "new dictionaries": (
-        lambda e, v, s, x, t, loss, g: (
-            [e["adam"](a, b, {}) for a, b in zip(v, g, strict=True)],
-            loss,
-        ),
-        "`states`",
-    ),
-    "plain descent": (
-        lambda e, v, s, x, t, loss, g: ([a - 0.05 * b for a, b in zip(v, g, strict=True)], loss),
-        "plain gradient descent",
-    ),
-    "no step": (lambda e, v, s, x, t, loss, g: (v, loss), "come back as they were"),
-    "values only": (
-        lambda e, v, s, x, t, loss, g: [
-            e["adam"](a, b, c) for a, b, c in zip(v, g, s, strict=True)
-        ],
-        "a pair",
-    ),
-    "an exception": (lambda e, v, s, x, t, loss, g: 1 / 0, "ZeroDivisionError"),
-}
-
-
-@pytest.mark.parametrize("name", two_of(WRONG_STEPS))
-def test_wrong_steps_get_the_reason(engine, name):
-    wrong, says = WRONG_STEPS[name]
-
-    def own_step(values, states, x, target):
-        return wrong(
-            engine, values, states, x, target, *engine["loss_and_gradients"](values, x, target)
-        )
-
-    feedback = check("own_step", engine["loss_and_gradients"], own_step)
-    assert feedback.points == 3
-    assert says in str(feedback)
-
-
 def test_without_an_engine_the_check_says_what_is_missing(engine):
     del engine["Tensor"]
     feedback = check("own_step", engine["loss_and_gradients"], engine["own_step"])

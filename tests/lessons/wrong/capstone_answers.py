@@ -25,14 +25,12 @@ SLOPES = {
     "forward": (one(lambda f, x, d: (f(x + 1e-7 * d) - f(x)) / 1e-7), "nearly right"),
     "a large step": (one(lambda f, x, d: np.imag(f(x + 1e-3j * d)) / 1e-3), "too large"),
     "complex": (one(lambda f, x, d: f(x + 1e-30j * d) / 1e-30), "should be real"),
-    "one number": (one(lambda f, x, d: 1.0), ""),
 }
 
 FEW = {
     "all of them": (one(lambda caught: list(range(caught.shape[1]))), "all trials"),
     "one": (one(lambda caught: [int(np.argmax(caught.sum(axis=0)))]), "and stop"),
     "one too few": (one(lambda caught: greedy(caught)[:-1]), "last trial is missing"),
-    "rows": (one(lambda caught: greedy(caught.T)), ""),
     "none": (one(lambda caught: []), "choose nothing"),
     "twice": (one(lambda caught: greedy(caught) * 2), "more than once"),
     "truth values": (one(lambda caught: caught.any(axis=0)), "whole numbers"),
@@ -56,7 +54,6 @@ BAITS = {
     ),
     "y left out": (one(lambda x, y: x.sum()), "does not depend on y"),
     "a constant": (one(lambda x, y: (2 * x * y).sum()), "no operation of the zoo"),
-    "a matrix product": (one(lambda x, y: (x @ y).sum()), "no operation of the zoo"),
 }
 
 # ------------------------------------------------------------------------------------- lesson 24b
@@ -93,7 +90,6 @@ WRONG_UNROLLS = {
     "the last one alone": ("return scores", "return scores[-1:]", "should be scores for"),
     "one Tensor": ("return scores", "return scores[-1]", "list of Tensors"),
     "detached": ("h @ W", "Tensor(h.value) @ W", "made of Tensors"),
-    "an array": ("h @ U + c", "Tensor((h @ U + c).value)", "made of Tensors"),
     "added up": (STATE, f"h + {STATE}", "takes the place"),
 }
 LOSS = """
@@ -159,7 +155,6 @@ TRAINED = {
     "nothing learned": (one(network()), "knows the letter before"),
     "the wrong letters": (one(network(kinds=21)), "has the shape"),
     "four arrays": (one(network()[:4]), "five arrays"),
-    "an array alone": (one(np.zeros((22, 4))), "five arrays"),
     "not finite": (one(network(size=np.nan)), "no finite number"),
     "lists": (one([a.tolist() for a in network()]), "hold arrays"),
     "too wide": (one(network(hidden=300)), "256 hidden units"),
@@ -185,7 +180,6 @@ WRONG_LENSES = {
     "no mean": (" / Tensor(101**0.5)", "", "division by √101"),
     "up": ("(r - down)", "(r + down)", "referee finds"),
     "another glass": ("Tensor(2.25)", "Tensor(2.0)", "referee finds"),
-    "no sag": ("(Tensor(5.0) + s)", "Tensor(5.0)", "referee finds"),
     "detached": ("(Tensor(5.0) + s) * u", "(Tensor(5.0) + s) * Tensor(u.value)", "slopes of lens"),
     "an array": (
         "return (r - down) / Tensor(101**0.5)",
@@ -193,7 +187,6 @@ WRONG_LENSES = {
         "give a Tensor",
     ),
     "no such project": ('choice = "lens"', 'choice = "lense"', "should be one of"),
-    "another project": ('choice = "lens"', 'choice = "golf"', ""),
 }
 GOOD_LENS = [0.19876666, -0.00862394, 0.00040595]
 GOOD_PUTT = [1.9956165, 2.2642836]
@@ -215,18 +208,11 @@ def preferred(name, found):
 NUMBERS = {
     "the start": (numbers("lens", [0.2, 0.0, 0.0]), "no better than those to start with"),
     "another project": (numbers("golf", GOOD_PUTT), "program is for another project"),
-    "another choice": (numbers("lens", GOOD_LENS, "golf"), "program is for another project"),
-    "no choice": (numbers("lens", GOOD_LENS, ...), "program is for another project"),
-    "a constant program": (
-        numbers("lens", GOOD_LENS, program="def residuals(numbers):\n    return Tensor(1.0)"),
-        "no better than those to start with",
-    ),
     "a poor lens": (numbers("lens", [0.2, -0.004, 0.0]), "referee finds"),
     "good, not fine": (numbers("lens", [0.1988, -0.0085, 0.00038]), "passes"),
     "two numbers": (numbers("lens", GOOD_LENS[:2]), "lens has 3"),
     "no project": (numbers("lense", GOOD_LENS, "lense"), "no project"),
     "no name": (({"numbers": GOOD_LENS}, *numbers("", [])[1:]), "should be"),
-    "a list": ((GOOD_LENS, *numbers("", [])[1:]), "should be"),
     "texts": (numbers("lens", ["a", "b", "c"]), "list of numbers"),
     "not finite": (numbers("lens", [1.0, float("nan"), 0.0]), "finite"),
     "too fast": (preferred("golf", [40.0, 30.0]), "faster than"),

@@ -12,13 +12,10 @@ GAMES = {
     "one each": (one(list(range(12))), "a pass for each column"),
     "three in turn": (one([j % 3 for j in range(12)]), "reach further"),
     "all alike": (one([0] * 12), "would be added"),
-    "one clash": (one([*FOUR[:6], 1, *FOUR[7:]]), "would be added"),
-    "six colours": (one([*FOUR[:3], 4, 5, *FOUR[5:]]), "it can be beaten"),
     "five colours": (one([*FOUR[:4], 4, *FOUR[5:]]), "it can be beaten"),
     "a column forgotten": (one(FOUR[:-1]), "11 colours"),
     "a colour for each row": (one([0, 1, 2, 3, 0, 1, 2, 3, 0, 1]), "10 colours"),
     "names": (one(["blue", "red"] * 6), "colours are 0, 1, 2"),
-    "below 0": (one([c - 1 for c in FOUR]), "colours are 0, 1, 2"),
     "how many": (one(4), "a list with a colour for each column"),
 }
 
@@ -50,18 +47,11 @@ WRONG_COLOURINGS = {
     "from 1": ("next(c for c in range(n)", "next(c for c in range(1, n + 2)", "begin with 1"),
     "the next colour": ("next(c for c in range(n) if c not in used)", "max(used, default=-1) + 1",
         "is free for it"),
-    "how many are used": ("next(c for c in range(n) if c not in used)", "len(used)", ""),
-    "never again": ("next(c for c in range(n) if c not in used)", "len(colours)", "is free for it"),
     "one colour": ("next(c for c in range(n) if c not in used)", "0", "all columns get one colour"),
-    "a dictionary": (RETURNED, "return colours", ""),
-    "in the order of the game": (RETURNED, "return list(colours.values())", ""),
     "empty columns left out": (RETURNED, "return [colours[j] for j in range(n) if conflicts[j]]",
         "so it should have"),
     "how many": (RETURNED, "return max(colours.values()) + 1",
         "a list with a colour for each column"),
-    "the rows": ("    conflicts = [set() for _ in range(n)]\n",
-        "    rows, n = [[i for i, row in enumerate(rows) if j in row] for j in range(n)], len(rows)"
-        "\n    conflicts = [set() for _ in range(n)]\n", ""),
 }  # fmt: skip
 
 # ------------------------------------------------------------------------------- seeds and recovery
@@ -107,11 +97,9 @@ PASSES = {
     "in reverse": ((lambda c: seeds(c)[::-1], recover), "and its colour is"),
     "one seed": ((lambda c: np.ones((1, len(c))), recover), "a row for each colour"),
     "the column's number": (at(lambda p, c, i, j: p[j % len(p)][i]), "the pass number j"),
-    "the column's result": (at(lambda p, c, i, j: p[c[j]][j]), ""),
     "the row's colour": (at(lambda p, c, i, j: p[c[i]][i]), "Colours belong to columns"),
     "divided": (at(lambda p, c, i, j: p[c[j]][i] / list(c).count(c[j])), "all of the number is"),
     "added up": (at(lambda p, c, i, j: sum(one_pass[i] for one_pass in p)), "all passes up"),
-    "the compressed rows": ((seeds, lambda rows, c, p: np.array(p).T), ""),
     "the whole matrix": ((seeds, dense), "one entry for each of them"),
     "sorted": (
         (seeds, lambda rows, c, p: recover([sorted(row) for row in rows], c, p)),
@@ -140,14 +128,12 @@ def jacobian(f, x, rows, colours):
 SEEDS, COPIES = "S = seeds(colours)", "np.tile(x, (len(S), 1))"
 ONCE, ENTRY = "passes = sent_back(f(X), S, [X])[0]", "passes[colours[i], j]"
 WRONG_JACOBIANS = {
-    "the columns' colours": (ENTRY, "passes[colours[j], i]", ""),
     "the row's number": (ENTRY, "passes[i % len(S), j]", "the pass number i"),
     "the first pass": (ENTRY, "passes[0, j]", "from the first pass"),
     "all passes": (ENTRY, "passes[:, j].sum()", "you add all passes"),
     "shares": (ENTRY, "passes[colours[i], j] / list(colours).count(colours[i])",
         "all of the number is"),
     "all rows at once": (SEEDS, "S = np.ones((max(colours) + 1, len(rows)))", "all rows are added"),
-    "one copy": (COPIES, "np.tile(x, (1, 1))", ""),
     "no copies": (COPIES, "x", "copies of x as rows"),
     "a row each": (SEEDS, "S, colours = np.eye(len(rows)), range(len(rows))", "are enough"),
     "runs in a loop": ("    X = Tensor(np.tile(x, (len(S), 1)))\n    " + ONCE,
@@ -157,9 +143,6 @@ WRONG_JACOBIANS = {
     "passes in a loop": (ONCE, "y = f(X)\n    passes = np.array([sent_back(y, s * np.eye(len(S))[k]"
         "[:, None], [X])[0][k] for k, s in enumerate(S)])", "One is enough"),
     "the array": ("f(X)", "f(X.value)", "it takes a Tensor"),
-    "the compressed matrix": ("return [[" + ENTRY + " for j in row] for i, row in enumerate(rows)]",
-        "return passes", ""),
-    "seeds in columns": (ONCE, "passes = sent_back(f(X), S.T, [X])[0]", ""),
 }  # fmt: skip
 
 WRONG = {

@@ -49,12 +49,9 @@ ROOTS = {
     "z held fixed": (root(lambda z, a, g: -a.T @ g), "leave J_z out"),
     "a fixed point's": (
         root(lambda z, a, g: -a.T @ solve((np.eye(len(g)) - z).T, g)), "belongs to z = f(z, a)"),
-    "a fixed point's, plus": (
-        root(lambda z, a, g: a.T @ solve((np.eye(len(g)) - z).T, g)), "belongs to z = f(z, a)"),
     "no g": (root(lambda z, a, g: -a.T @ solve(z.T, np.ones(g.shape))), "left out `g`"),
     "the system alone": (root(lambda z, a, g: solve(z.T, g)), "not yet multiplied"),
     "exchanged": (root(lambda z, a, g: -z.T @ solve(a.T, g)), "are exchanged"),
-    "a pair": (root(lambda z, a, g: (solve(z.T, g), -a.T @ solve(z.T, g))), ""),
     "a matrix": (root(lambda z, a, g: -a.T @ solve(z.T, np.diag(g))), "shape"),
 }  # fmt: skip
 
@@ -72,10 +69,7 @@ ROUND, STOP = "new = pull(u) + g", "if np.max(np.abs(new - u)) < 1e-10:"
 WRONG_SETTLES = {
     "no round": ("u = g\n", "return g\n", "as it arrived"),
     "one round": (STOP, "if True:", "one round"),
-    "ten rounds": ("range(1000)", "range(10)", "before u has settled"),
     "a thousand rounds": (STOP, "if False:", "as soon as u has settled"),
-    "a coarse tolerance": ("1e-10", "1e-3", "before u has settled"),
-    "no absolute value": ("np.max(np.abs(new - u))", "np.max(new - u)", "before u has settled"),
     "the sum of changes": ("np.max(np.abs(new - u))", "abs(np.sum(new - u))",
         "before u has settled"),
     "the smallest change": ("np.max(np.abs(new - u))", "np.min(np.abs(new - u))",
@@ -85,10 +79,8 @@ WRONG_SETTLES = {
     "a minus": (ROUND, "new = g - pull(u)", "you subtract pull(u)"),
     "g twice": (ROUND, "new = pull(u) + 2 * g", "twice as large"),
     "u added": (ROUND, "new = u + pull(u) + g", "`pull` was called more than"),
-    "until equal to g": (STOP, "if np.max(np.abs(new - g)) < 1e-10:", ""),
     "nothing returned": ("            return new\n", "            return\n",
         "Is a `return` missing"),
-    "the change": ("            return new\n", "            return new - u\n", "shrinks to 0"),
 }  # fmt: skip
 
 FIXED = """
@@ -119,22 +111,16 @@ SENT, NODE = (
 WRONG_POINTS = {
     "unrolled": ("values = [t.value for t in inputs]\n", "y = Tensor(z)\n    for _ in range(200):"
         "\n        y = step(y, *inputs)\n    return y\n    values = []\n", "still in the graph"),
-    "the last round in the graph": (NODE, "return step(Tensor(z), *inputs)", "still in the graph"),
     "once back": (SENT, "back(g)[1:]", "through the step once"),
     "twice back": (SENT, "back(g + back(g)[0])[1:]", "through the step twice"),
     "no g": (SENT, SENT.replace(", g)", ", np.ones(np.shape(g)))"), "begins with ones"),
     "g not added": (SENT, "back(settle(lambda u: back(u)[0], 0 * g))[1:]",
         "Nothing arrives at the inputs"),
-    "other Tensors": ("gradients(topological_order(start), at)",
-        "gradients(topological_order(start), [at[0], *map(Tensor, values)])",
-        "Nothing arrives at the inputs"),
     "the first input": (SENT, "[back(settle(lambda u: back(u)[0], g))[1],"
         " *(0 * v for v in values[1:])]", "only the first input gets its part"),
-    "z's part first": (SENT, SENT.removesuffix("[1:]"), ""),
     "a step in each round": ("            start = Tensor(0.0, (y,), lambda _: (u,), \"seed\")\n",
         "            start = Tensor(0.0, (step(*at),), lambda _: (u,), \"seed\")\n",
         "One run in each is enough"),
-    "three rounds": ("change < 1e-10", "True", "before z has settled"),
     "no absolute value": ("np.max(np.abs(new - z))", "np.max(new - z)", "before z has settled"),
     "arrays": ("step(Tensor(z), *(Tensor(v) for v in values)).value", "step(z, *values)",
         "it takes Tensors"),

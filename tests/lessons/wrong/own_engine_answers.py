@@ -122,7 +122,6 @@ WRONG_RULES = {
     "logarithm: at the result": (L, "return g / np.log(x)", "belongs at its input"),
     "logarithm: its value": (L, "return g * np.log(x)", "value is used where its derivative"),
     "logarithm: passed on": (L, "return g", "leave out the local derivative"),
-    "logarithm: a sign": (L, "return -g / x", "It is the rule of `log`"),
     "logarithm: a square": (L, "return g / x**2", "those with `log`"),
 }  # fmt: skip
 M, D, X = "da * b + a * db", "da / b - a * db / (b * b)", "da @ b + a @ db"
@@ -131,7 +130,6 @@ E, O, P = "y * self.tangent", "self.tangent / self.value", (
 )  # fmt: skip
 WRONG_DUALS = {
     "product: the first term": (M, "da * b", "only one of the two terms"),
-    "product: the second term": (M, "a * db", "only one of the two terms"),
     "product of the tangents": (M, "da * db", "multiplies the tangents"),
     "product: a minus": (M, "da * b - a * db", "subtracts the second term"),
     "product: own factor": (M, "da * a + b * db", "crosswise"),
@@ -141,7 +139,6 @@ WRONG_DUALS = {
     "quotient: one term": (D, "da / b", "leaves out how b moves"),
     "quotient of the tangents": (D, "da / db", "divides the tangents"),
     "matrix product: the first term": (X, "da @ b", "only one of its two terms"),
-    "matrix product: the second term": (X, "a @ db", "only one of its two terms"),
     "matrix product: order": (X, "da @ b + db @ a", "The tangent of `@` is wrong"),
     "exp: passed on": (E, "self.tangent", "multiply it by exp(a)"),
     "exp: no tangent": (E, "y", "without the tangent"),
@@ -175,11 +172,9 @@ WRONG_PRODUCTS = {
     "ones": (S, S.replace("Tensor(dx)", "Tensor(np.ones(x.shape))"), "start with the direction"),
     "x for the direction": (S, S.replace("Tensor(dx)", "Tensor(x)"), "starts at x itself"),
     "no direction": (S, S.replace("Tensor(dx)", "Tensor(0 * dx)"), "Everything is 0"),
-    "another point": (G, G.replace("[point]", "[Tensor(x)]"), "Everything is 0"),
     "twice": (G, f"2 * {G}", "twice the product"),
     "a sign": (G, f"-{G}", "The sign is reversed"),
     "v·H·v": (G, f"np.sum(dx * {G})", "H·ẋ has the shape of x"),
-    "a list": (G, G.removesuffix("[0]"), ""),
     "a difference of gradients": (
         S + "\n    return " + G,
         "value = lambda p: f(Dual(p, Tensor(0 * dx))).value\n"
@@ -232,9 +227,6 @@ WRONG_CHECKPOINTS = {
         "Nothing arrives at the inputs"),
     "run three times": ("y = piece(*again)", "y = piece(*again)\n        piece(*again)",
         "2 runs of each are needed"),
-    "one part for all": ("gradients(topological_order(start), again)",
-        "gradients(topological_order(start), again)[0]", ""),
-    "a Tensor of a Tensor": (RUN, RUN.replace(".value", ""), ""),
 }  # fmt: skip
 OPERATION = """
 def operation(forward, pull, name):
@@ -255,9 +247,7 @@ WRONG_OPERATIONS = {
     "no name": (LAST, LAST.replace(", name)", ")"), "has no name"),
     "no parents": (LAST, LAST.replace("(y, inputs,", "(y, (),"), "has no parents"),
     "the first parent": (LAST, LAST.replace("(y, inputs,", "(y, inputs[:1],"), ""),
-    "inputs for values": (LAST, LAST.replace("*values)", "*inputs)"), ""),
     "the value alone": (LAST, "return y", "it should give a Tensor"),
-    "no function": ("return apply", "return apply(Tensor(1.0))", ""),
     "g last": (LAST, LAST.replace("pull(g, y, *values)", "pull(y, g, *values)"),
         "in the wrong order"),
 }  # fmt: skip
@@ -283,7 +273,6 @@ WRONG_TESTS = {
     "the first element": (TEST, "np.isclose(found.flat[0], slopes.flat[0], rtol=1e-4)",
         "one element only"),
     "an absolute tolerance": (TEST, "np.max(np.abs(found - slopes)) < 1e-5", ""),
-    "a wide tolerance": (TEST, "np.allclose(found, slopes, rtol=0.5, atol=size)", ""),
     "no shape": ("np.shape(found) == x.shape and ", "", "do not compare the shapes"),
     "the lengths": (TEST, "np.isclose(np.linalg.norm(found), np.linalg.norm(slopes), rtol=1e-4)",
         "compare the lengths"),

@@ -32,7 +32,6 @@ WRONG_TRACED = {
     "values in the rows": ("tuple(o.name for", "tuple(o.value for", "not values"),
     "objects in the rows": ("tuple(o.name for o in operands)", "operands", "names alone"),
     "no row": (ROW, "pass", "no row was appended"),
-    "a copy": ("operands[0].program", "list(operands[0].program)", "no row was appended"),
     "one name for all": ('f"v{len(program) + 1}"', '"v1"', "so is something before it"),
     "another name": ("Traced(name,", 'Traced(f"v{len(program) + 1}",', "and the Traced"),
     "turned round": ("for o in operands)))", "for o in operands[::-1])))", "in the wrong order"),
@@ -46,7 +45,6 @@ WRONG_TRACED = {
         "operands[0].value",
         "value of its first operand",
     ),
-    "always add": ("(name, op, tuple", '(name, "add", tuple', ""),
     "the function for its name": (
         "(name, op, tuple",
         "(name, forward.__name__, tuple",
@@ -57,7 +55,6 @@ WRONG_TRACED = {
         "return forward(*(o.value for o in operands))",
         "not a Traced",
     ),
-    "no values": ("forward(*(o.value for o in operands))", "forward(*operands)", ""),
 }
 
 PULL_ROWS = """
@@ -89,7 +86,6 @@ WRONG_PULLS = {
     ),
     "subtracted": ("adjoint[o] + part", "adjoint[o] - part", "are subtracted"),
     "a list": ("return adjoint", "return list(adjoint.values())", "a dictionary"),
-    "inside the loop": ("    return adjoint", "        return adjoint", ""),
 }
 
 ROWS_OF = """
@@ -146,11 +142,6 @@ WRONG_ROWS = {
         "and 0 rows",
     ),
     "Python's names": ("named[type(node.op).__name__]", "type(node.op).__name__", "there are"),
-    "text for operands": (
-        "tuple(place(part) for part in parts)",
-        "tuple(ast.unparse(part) for part in parts)",
-        "nor has a row before it",
-    ),
     "turned round in the row": (
         "program.append((name, named[type(node.op).__name__], operands))",
         "program.append((name, named[type(node.op).__name__], operands[::-1]))",

@@ -47,10 +47,6 @@ STEPS = {
         one(lambda Js, h, g: pulled()[0](Js, h, np.ones(g.shape))),
         "left out `g`",
     ),
-    "all of them": (
-        one(lambda Js, h, g: [pulled()[0](Js[k:], h, g) for k in range(len(Js))]),
-        "",
-    ),
 }
 
 # ----------------------------------------------------------------------------- the adjoint equation
@@ -71,7 +67,6 @@ RATES = {
     "the state's rate alone": (one(lambda J, F, a: -J.T @ a), "2 rates"),
     "a step": (one(lambda J, F, a: (a - J.T @ a, -F.T @ a)), "not a new adjoint"),
     "a kept": (one(lambda J, F, a: (-(J.T), -(F.T))), "left out the adjoint"),
-    "summed": (one(lambda J, F, a: (-J.T @ a, -np.sum(F * a[:, None]))), ""),
 }
 
 # ------------------------------------------------------------------------------------- the schedule
@@ -170,7 +165,6 @@ WRONG_SWEEPS = {
     later = sweep(step, n - m, slots - 1, middle, inputs, first[0])
     return [later[0], *(a + b for a, b in zip(first[1:], later[1:]))]""", "from the start to"),
     "always from the start": ("m = split(n, slots)", "m = n - 1", "are enough"),
-    "in the middle": ("m = split(n, slots)", "m = n // 2", "states are kept"),
     "all states kept": (BODY, """    states = [state]
     for _ in range(n - 1):
         states.append(advance(step, 1, states[-1], inputs))
@@ -212,10 +206,6 @@ STEERS = {
     ),
     "nothing solved": (steered(lambda J, u, miss: J.T @ (J @ u - miss)), "without solving"),
     "as before": (steered(lambda J, u, miss: u + 0.0), "as it was"),
-    "the solution of the small system": (
-        steered(lambda J, u, miss: solve(J @ J.T, J @ u - miss)),
-        "",
-    ),
     "the first columns": (
         steered(
             lambda J, u, miss: np.concatenate(

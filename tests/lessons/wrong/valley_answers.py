@@ -124,16 +124,6 @@ def in_place(x, r, d, Ad):
     return x, r, d
 
 
-def all_in_place(x, r, d, Ad):
-    before = dot(r, r)
-    t = before / dot(d, Ad)
-    x += t * d
-    r -= t * Ad
-    d *= dot(r, r) / before
-    d += r
-    return x, r, d
-
-
 norm = np.linalg.norm
 STEPS = {
     "no memory": (stepped(k=lambda new, r: 0.0), "gradient descent with the best step length"),
@@ -172,7 +162,6 @@ STEPS = {
         "multiple of the old r",
     ),
     "in place": (one(in_place), "`cg_step` changed its argument `x` in place"),
-    "all in place": (one(all_in_place), "`cg_step` changed its argument `x` in place"),
     "another order": (
         stepped(end=lambda x, r, d, t, new, k, Ad: (x + t * d, new + k * d, new)),
         "The order is x, r, d",
@@ -244,10 +233,6 @@ DIRECTIONS = {
     "twice": (directed(again=2), "compute each product twice"),
     "the matrix": (one(whole_matrix), "build all of H"),
     "descent": (one(lambda product, gradient, tolerance: -gradient), "that is gradient descent"),
-    "a sign": (
-        one(lambda product, gradient, tolerance: -newton_direction(product, gradient, tolerance)),
-        "p has the wrong sign",
-    ),
     "never ends": (directed(goes_on=lambda r, g, tol: True, stops=lambda c: c < 0), "not"),
     "a number": (one(lambda product, gradient, tolerance: -dot(gradient, gradient)), "the shape"),
 }
