@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,11 +21,14 @@ _JSON = re.compile(
     r'^import (\w+) from "(\.{1,2}/(?:[\w.]+/)*\1\.json)" with \{ type: "json" \};\n', re.M
 )
 _EXPORT = re.compile(r"^export (?=(?:async )?function |const |let |class )", re.M)
+_OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
+_OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 _COMMENT = re.compile(r"(?ms)^ *//[^\n]*$|^ */\*.*?\*/ *$")
 
 
-def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
+def parts(first: Path = STATIC / "viewer" / "main.js", without: Sequence[str] = ()) -> list[Path]:
     """The module's files in the order in which they can run: each after those that it imports.
+    without: the names of further views that are left out.
 
     Raises:
         ValueError: parts that import one another in a circle; the message names them.
@@ -41,7 +45,7 @@ def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
                 + " → ".join(p.name for p in [*open_, path])
             )
         open_.append(path)
-        text = path.read_text(encoding="utf-8") if path.suffix == ".js" else ""
+        text = _text(path, without) if path.suffix == ".js" else ""
         for name in [*(found for _, found in _JSON.findall(text)), *_IMPORT.findall(text)]:
             visit((path.parent / name).resolve())
         open_.pop()
@@ -52,23 +56,47 @@ def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
 
 
 @cache
-def script() -> str:
-    """The whole viewer as one ES module that imports nothing. Its default export is the hook of
+def script(without: tuple[str, ...] = (), lang: str | None = None) -> str:
+    """The viewer as one ES module that imports nothing. Its default export is the hook of
     anywidget; ``mount`` shows a Trace.
+
+    without: the names of views that are left out; lang: the one language of the texts, if it is
+    English (which stands for missing words of others).
     """
-    return joined(STATIC / "viewer" / "main.js")
+    text = joined(STATIC / "viewer" / "main.js", without)
+    return in_english(text) if lang == "en" else text
 
 
-def joined(first: Path) -> str:
+def joined(first: Path, without: Sequence[str] = ()) -> str:
     """A module and all that it imports as one module that imports nothing."""
-    return "\n".join(_plain(path) for path in parts(first))
+    return "\n".join(_plain(path, without) for path in parts(first, without))
 
 
-def _plain(path: Path) -> str:
+def without_views(text: str, names: Sequence[str]) -> str:
+    """The text of views.js, without some of the further views."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not any(f"{name}View" in line for name in names))
+
+
+def in_english(text: str) -> str:
+    """The viewer's module without the texts of other languages."""
+    start = text.index("const TEXTS = {")
+    end = text.index("\n};", start) + 1
+    before, words, after = text[:start], text[start:end], text[end:]
+    before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
+    return before + _OTHER_LANGUAGES.sub("", words) + after
+
+
+def _text(path: Path, without: Sequence[str]) -> str:
+    text = path.read_text(encoding="utf-8")
+    return without_views(text, without) if path.name == "views.js" else text
+
+
+def _plain(path: Path, without: Sequence[str]) -> str:
     """A file of the module without its imports and exports; a JSON file as a constant of its
     name.
     """
-    text = path.read_text(encoding="utf-8")
+    text = _text(path, without)
     if path.suffix == ".json":
         packed = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
         return f"const {path.stem} = {packed};\n"

@@ -28,6 +28,7 @@ from minigrad.viz.speech import spoken, table_words
 from minigrad.viz.texts import words
 
 from minigrad.trace.replay import state_at
+from minigrad.trace.schema import SCHEMA
 from minigrad.trace.text import table
 
 # Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports
@@ -128,7 +129,7 @@ def embed(document: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-LARGE = 400_000
+LARGE = 40_000
 """Characters of JSON beyond which a page holds its document compressed, as a widget always gets
 it.
 """
@@ -224,13 +225,13 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     of them.
     """
     kind, document = kept(shown)
-    program = compact(_program(shown)) + _START % {
+    lang = str(options.get("lang", "en"))
+    program = compact(_program(shown, lang)) + _START % {
         "options": embed(
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
         )
     }
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
-    lang = str(options.get("lang", "en"))
     return html_document(title, page_style(framed), program, plain, data, lang)
 
 
@@ -243,13 +244,24 @@ def page_style(framed: bool) -> str:
     return compact(stylesheet()) + _PAGE_CSS % around
 
 
-def _program(shown: Mapping[str, Any]) -> str:
-    """The viewer; with the engine in JavaScript for a function, whose values it computes."""
+def _program(shown: Mapping[str, Any], lang: str) -> str:
+    """The viewer, without the views that a Trace cannot open; with the engine in JavaScript for a
+    function, whose values it computes."""
     if shown.get("schema") != FUNCTION:
-        return script()
+        return script(_not_ready(shown) if shown.get("schema") == SCHEMA else (), lang)
     from minigrad.viz.explorer.bundle import viewer_with_engine
 
     return viewer_with_engine()
+
+
+def _not_ready(trace: Mapping[str, Any]) -> tuple[str, ...]:
+    """The largest views for which a Trace has nothing, as their own `ready` says."""
+    has = {
+        name: any(node.get(part) for node in trace["nodes"])
+        for name, part in (("arrays", "shape"), ("element", "terms"), ("buffers", "memory"))
+    }
+    has["jacobian"] = bool(trace.get("jacobian"))
+    return tuple(name for name, there in has.items() if not there)
 
 
 FUNCTION = "minigrad.function/1"

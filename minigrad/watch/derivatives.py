@@ -110,18 +110,25 @@ class Rules:
     def _written(
         self, made: Made, index: int, name: str, g: Token, push: bool = False
     ) -> Tokens | None:
-        places = [notation.symbol(f"operand {i}") for i in range(len(made.operands))]
-        names = [
-            place if isinstance(operand, Array) else own
-            for operand, place, own in zip(made.operands, places, made.names, strict=True)
-        ]
-        result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
         key = _key(made, index, push)
         if key is None or key not in self._known:
+            places = map(notation.symbol, _places(made))
+            names = [
+                place if isinstance(operand, Array) else own
+                for operand, place, own in zip(made.operands, places, made.names, strict=True)
+            ]
+            result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
             self._known[key] = _formula(made, index, names, result, adjoint, push)
-        said = zip([*places, result, adjoint], [*made.names, notation.symbol(name), g], strict=True)
         known = self._known[key]
-        return known and _renamed(known, {place["node"]: own for place, own in said})
+        if not known:
+            return known
+        own = dict(zip(_places(made), made.names, strict=True))
+        return _renamed(known, {**own, "result": notation.symbol(name), "adjoint": g})
+
+
+def _places(made: Made) -> list[str]:
+    """What stands for the operands in a formula that many applications have."""
+    return [f"operand {i}" for i in range(len(made.operands))]
 
 
 def _key(made: Made, index: int, push: bool) -> Any:

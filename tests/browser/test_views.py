@@ -14,6 +14,7 @@ from minigrad.viz.numbers import short
 
 import minigrad as mg
 from minigrad import viz
+from minigrad.program import trace as record
 from minigrad.trace.replay import cut_sums, state_at
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, step_at, step_of, to
@@ -52,6 +53,18 @@ def tower():
     return trace_function(
         lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], mode="reverse"
     )
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_page_offers_the_views_of_the_whole_viewer_though_it_holds_no_others(show, tower, lang):
+    samples = all_samples()
+    traces = [samples["seed"], samples["arrays"], tower, jacobian_trace(f, 2.0, 5.0)]
+    ones = mg.tensor(np.ones(3))
+    traces.append(record(lambda x: (x * 2).sum().sin(), ones).as_trace(ones))
+    offered = "e => [...e.querySelectorAll('.mg-menu label')].map(label => label.textContent)"
+    for trace in traces:
+        whole = show(trace, lang=lang).evaluate(offered)
+        assert show(viz.to_html(trace, lang=lang)).evaluate(offered) == whole and len(whole) > 3
 
 
 def view(viewer, name):

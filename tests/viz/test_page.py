@@ -320,6 +320,15 @@ def test_the_shared_constants_are_written_into_the_module_once():
     assert "constants.json" not in script() and set(VIEWS) >= {"predict", "jacobian", "arrays"}
 
 
+def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can_open():
+    samples, chinese = all_samples(), re.compile("[\u4e00-\u9fff]")
+    numbers, arrays = viz.to_html(samples["seed"]), viz.to_html(samples["arrays"])
+    assert not chinese.search(numbers) and chinese.search(viz.to_html(samples["seed"], lang="zh"))
+    holds = lambda page: {name for name in VIEWS if f"const {name}View" in page}
+    assert {*VIEWS} - holds(numbers) == {"arrays", "element", "jacobian"}
+    assert holds(arrays) - holds(numbers) == {"arrays"} and "buffersView" not in numbers
+
+
 @pytest.mark.parametrize("whole", [script(), stylesheet()], ids=["script", "stylesheet"])
 def test_a_page_holds_the_same_code_with_less_white(whole):
     """What is left out is indentation, empty lines and lines of comment; no text literal spans

@@ -48,9 +48,8 @@ def write_modules(folder: Path, *, whole: bool = False) -> Path:
     if whole:
         return own
     shelf = folder / "static" / "viewer" / "views.js"
-    lines = shelf.read_text(encoding="utf-8").splitlines(keepends=True)
-    left = [line for line in lines if not any(f"{name}View" in line for name in _ELSEWHERE)]
-    shelf.write_text("".join(left), encoding="utf-8")
+    text = shelf.read_text(encoding="utf-8")
+    shelf.write_text(bundle.without_views(text, _ELSEWHERE), encoding="utf-8")
     for name, text in _OF_NUMBERS.items():
         (shelf.parent / name).write_text(text.lstrip(), encoding="utf-8")
     return own
@@ -76,8 +75,6 @@ def engine() -> str:
 
 
 # The page speaks English, and shows neither trainings nor two Traces.
-_OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
-_OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
@@ -99,11 +96,10 @@ class _Mentioned:
 def script() -> str:
     """The page and the viewer as one ES module that imports nothing, with those words of the
     interface that it can show."""
-    text = joined("explore.js")
+    text = bundle.in_english(joined("explore.js"))
     start = text.index("const TEXTS = {")
     end = text.index("\n};", start) + 1
-    before, words, after = text[:start], _OTHER_LANGUAGES.sub("", text[start:end]), text[end:]
-    before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
+    before, words, after = text[:start], text[start:end], text[end:]
     mentioned = _Mentioned(before + after)
     return before + _WORD.sub(lambda w: w[0] if mentioned(w[1]) else "", words) + after
 
