@@ -641,13 +641,13 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.whole
 def test_the_command_measures_and_keeps_the_figures(tmp_path):
-    done = run("small_add", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
+    done = run("small_matmul", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    kept = json.loads((tmp_path / "small_add-threads2.json").read_text())
+    kept = json.loads((tmp_path / "small_matmul-threads2.json").read_text())
     assert kept["threads"] == 2
-    assert kept["command"].startswith("python -m benchmarks small_add --repeat 2")
+    assert kept["command"].startswith("python -m benchmarks small_matmul --repeat 2")
     assert len(kept["peers"]["minigrad"]["every_run_seconds"]) == 2
-    assert "small_add" in done.stdout
+    assert "small_matmul" in done.stdout
 
 
 def test_the_command_names_what_it_does_not_know():

@@ -97,7 +97,7 @@ def test_a_wrong_answer_is_rejected_with_the_reason(name, what, monkeypatch):
     given, says = WRONG[name][what]
     exercise, seconds = EXERCISES[name], 60.0
     if says == TOO_LONG:
-        seconds = 2.0
+        seconds = 1.0
         monkeypatch.setattr(checking, "SECONDS", seconds)
         monkeypatch.setattr(exercise, "limit_s", seconds)
         monkeypatch.setattr(exercise, "make_cases", LARGE.get(name, exercise.make_cases))

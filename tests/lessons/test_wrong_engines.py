@@ -34,9 +34,9 @@ ALWAYS = (
 def _impatient_checks(request, monkeypatch):
     """An engine that does not end in time is stopped soon."""
     if "down every path" in request.node.name:
-        monkeypatch.setattr(checking, "SECONDS", 2.0)
+        monkeypatch.setattr(checking, "SECONDS", 1.0)
         for exercise in (OWN_STEP, known()["products"]):
-            monkeypatch.setattr(exercise, "limit_s", 2.0)
+            monkeypatch.setattr(exercise, "limit_s", 1.0)
 
 
 def rows(table):

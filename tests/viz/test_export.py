@@ -308,7 +308,7 @@ def test_an_export_that_fails_leaves_the_old_file(seed, tmp_path, monkeypatch):
 def test_control_c_in_a_process_leaves_nothing(tmp_path):
     program = (
         "import sys, viz; from tests.helpers.trace_samples import chain\n"
-        "print('go', flush=True); viz.save(chain(60), sys.argv[1], size='hd', progress=True)"
+        "print('go', flush=True); viz.save(chain(25), sys.argv[1], size='hd', progress=True)"
     )
     run = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path / "a.webp")],

@@ -202,19 +202,14 @@ def test_of_many_seeds_the_first_that_are_not_zero_are_named():
     assert line.removeprefix("f") in " ".join(svg_texts(to_svg(trace)))
 
 
-@pytest.mark.parametrize(
-    "every",
-    [False, pytest.param(True, marks=pytest.mark.whole)],
-    ids=["around a pass", "every step"],
-)
-def test_of_several_passes_each_is_named_at_its_steps(every):
+def test_of_several_passes_each_is_named_at_its_steps():
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     passes = [None, *(step.get("pass") for step in trace["steps"]), None]
-    numbers = range(1, len(passes) - 1)
-    if not every:  # the first and the last step of the pass, and those beside them
-        numbers = [
-            k for k in numbers if 3 in passes[k - 1 : k + 2] and passes[k - 1 : k + 2] != [3] * 3
-        ]
+    numbers = [  # the first and the last step of the pass, and those beside them
+        k
+        for k in range(1, len(passes) - 1)
+        if 3 in passes[k - 1 : k + 2] and passes[k - 1 : k + 2] != [3] * 3
+    ]
     for lang, phrase in (
         ("en", "Reverse mode, pass 2 of 2, seeded with 1 at v2"),
         ("zh", "反向模式，第 2 次，共 2 次，在 v2 处取种子 1"),
