@@ -90,6 +90,8 @@ def test_a_network_of_pytorch():
     )
     table = last(trace)
     params = [n["id"] for n in trace["nodes"] if n["kind"] == "param"]
+    assert sorted(params) == sorted(name for name, _ in model.named_parameters())
+    assert not torch.nn.modules.module._global_forward_pre_hooks
     loss = torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long))
     wanted = torch.autograd.grad(loss, list(model.parameters()))
     found = [table[p, "g"] for p in params]

@@ -13,13 +13,14 @@ function runs, or else from what the functions saved for the reverse pass.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from minigrad.viz.adapters.writer import Writer
 
 from minigrad.watch.source_map import SourceMap
-from minigrad.watch.trace_writer import title_of
+from minigrad.watch.trace_writer import LONGEST_NAME, title_of
 
 MOST = 2_000
 NAMES = {
@@ -58,12 +59,14 @@ def from_torch(
 
     seen: dict[Any, Any] = {}
     spans: dict[Any, list[int]] = {}
+    parameters: dict[int, str] = {}
     source = None
     if not isinstance(output, torch.Tensor) and callable(output):
         inputs = tuple(_leaf(x) for x in inputs)
         labels = list(names or _parameters(output, len(inputs)))
         source = _source(output)
-        output = _watched(output, inputs, seen, source, spans)
+        with _naming(parameters):
+            output = _watched(output, inputs, seen, source, spans)
     elif len(inputs) == 1 and isinstance(inputs[0], Mapping):
         labels, inputs = list(inputs[0]), tuple(inputs[0].values())
     else:
@@ -91,7 +94,7 @@ def from_torch(
     seen[output.grad_fn] = output
     given = dict(zip(labels, inputs, strict=False))
     writer = Writer(title, ((source and source.source()) or {}).get("code"))
-    document = _write(torch, output, start, given, seen, spans, writer)
+    document = _write(torch, output, start, given, seen, spans, parameters, writer)
     if source is not None and not title:
         known = document["inputs"]
         told = [s["writes"][0] for s in document["steps"] if s["writes"]]
@@ -107,6 +110,7 @@ def _write(
     inputs: dict[str, Any],
     seen: dict[Any, Any],
     spans: Mapping[Any, list[int]],
+    parameters: Mapping[int, str],
     writer: Writer,
 ) -> dict[str, Any]:
     ends = {
@@ -126,7 +130,9 @@ def _write(
         if fn in ends:
             continue
         if _is_leaf(fn):
-            ids[fn] = writer.input("", _plain(fn.variable), kind="param")
+            path = parameters.get(id(fn.variable), "")
+            short = path if len(path) <= LONGEST_NAME else ""
+            ids[fn] = writer.input(short, _plain(fn.variable), kind="param")
             continue
         operands: list[str] = []
         shown[fn] = {}
@@ -273,6 +279,22 @@ def _watched(
 
     with torch.enable_grad(), Looker():
         return f(*inputs)
+
+
+@contextmanager
+def _naming(parameters: dict[int, str]) -> Iterator[None]:
+    """Note, by their ids, the names that the outermost module under way gives its parameters."""
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    def note(module: Any, args: Any) -> None:
+        for path, parameter in module.named_parameters():
+            parameters.setdefault(id(parameter), path)
+
+    handle = register_module_forward_pre_hook(note)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 SAVED = {"_saved_self": 0, "_saved_other": 1}
