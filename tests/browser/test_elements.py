@@ -308,6 +308,10 @@ def test_complex_arrays_have_no_picture_of_an_element(show):
         to(viewer, step_at(trace, phase, node))
         assert "are complex" in viewer.locator(".mg-element").inner_text()
         assert "NaN" not in viewer.inner_text()
+    picks = viewer.locator(".mg-element .mg-picks button").all_text_contents()
+    assert len(picks) == 2 and not any(name in str(picks) for name in (": v1", "a\u0304")), (
+        "the steps of real sums are offered, and no others"
+    )
 
 
 def test_scalar_functions_have_no_such_view():

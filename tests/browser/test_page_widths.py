@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch import trace_function
+from tests.browser.conftest import at_each
 from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
@@ -204,3 +205,18 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     assert 0 <= above < 60, f"{above} pixels of white"
     title.click()
     assert title.inner_text() == trace["title"]
+
+
+def test_no_question_of_predict_is_wider_than_the_window(show, visit):
+    def f(x):
+        return mg.tanh(x @ x.T).sum()
+
+    viewer = show(trace_function(f, np.ones((2, 3)), mode="reverse"), views=["predict"])
+    texts = set()
+    for width in (1280, 1440, 390):
+        visit.page.set_viewport_size({"width": width, "height": 800})
+        wide = at_each(viewer, range(10), "() => document.documentElement.scrollWidth")
+        assert max(wide) <= width
+        look = "(root) => root.querySelector('.mg-question').textContent"
+        texts |= set(at_each(viewer, range(10), look))
+    assert any("shape of\u00a0v" in text for text in texts), "MathML drops a space at the end"

@@ -35,8 +35,8 @@ const MEETING_WORDS = {
     zh: "这一步的数组太大：记录中没有全部元素。",
   },
   complex: {
-    en: "This picture is of real numbers; the arrays of this step are complex.",
-    zh: "此图只用于实数；这一步的数组是复数。",
+    en: "This picture is of real numbers; the arrays here are complex.",
+    zh: "此图只用于实数；这里的数组是复数。",
   },
   outside: { en: "{n} positions lie in the padding.", zh: "有 {n} 个位置在填充区。" },
   first: { en: "The first {n} of {all} products.", zh: "前 {n} 个乘积，共 {all} 个。" },
@@ -127,6 +127,8 @@ export const elementView = {
       node.terms.operands.map((_, slot) =>
         byId.get(trace.edges.find((e) => e.dst === node.id && e.slot === slot)?.src),
       );
+    const isComplex = ({ node }) =>
+      [node, ...operandsOf(node)].some((one) => one?.dtype?.startsWith("complex"));
     const box = h("div", { class: "mg-element" });
     const chosen = new Map(); // of each written array, the place that the reader is on
     let redraw = () => {};
@@ -320,7 +322,7 @@ export const elementView = {
     function missing(text) {
       const steps = trace.steps
         .map((step, i) => [meetingOf(step, byId, edges), step, i + 1])
-        .filter(([found]) => found);
+        .filter(([found]) => found && !isComplex(found));
       const links = steps
         .slice(0, 24)
         .map(([found, step, k]) =>
@@ -331,7 +333,7 @@ export const elementView = {
           ),
         );
       box.replaceChildren(
-        h("p", { class: "mg-sumup" }, text),
+        h("p", { class: "mg-sumup" }, links.length ? text : say("complex")),
         h("div", { class: "mg-picks" }, links),
       );
     }
@@ -342,8 +344,7 @@ export const elementView = {
       const arrays = arraysOf(meeting, state, operandsOf(meeting.node));
       const target = arrays?.get(meeting.target),
         array = target?.[meeting.column];
-      const made = [meeting.node, ...operandsOf(meeting.node)];
-      if (made.some((node) => node?.dtype?.startsWith("complex"))) return missing(say("complex"));
+      if (isComplex(meeting)) return missing(say("complex"));
       if (!array) return missing(say("missing"));
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
