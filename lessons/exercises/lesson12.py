@@ -457,11 +457,21 @@ def _about_memory(got: dict[str, Any], usual: int) -> str:
     return f"{found} How many pieces are best?"
 
 
+def _chains(rng: np.random.Generator, memory: int = 400_000, work: int = 5_000) -> Iterator[Case]:
+    for group in ("result and gradient", "memory", "work"):
+        for n in (36, 64) if group == "result and gradient" else (64,):
+            length = {"memory": memory, "work": work}.get(group, 40)
+            yield Case.of(
+                group, {"n": n, "length": length, "seed": int(rng.integers(0, 10**6))}, size=n
+            )
+
+
 @exercise(
     "frugal",
     points={"result and gradient": 1, "memory": 2, "work": 1},
     drive="minigrad.lessons.exercises.drive12:frugal",
     measured="process",
+    small=lambda rng: _chains(rng, memory=4_000, work=50),
     verify=_about_run,
     present=lambda case: f"frugal({case.args['n']} stages, x)",
     hints=(
@@ -472,12 +482,7 @@ def _about_memory(got: dict[str, Any], usual: int) -> str:
     checked="Result and gradient are compared with the plain chain; memory and runs are measured.",
 )
 def frugal(rng: np.random.Generator) -> Iterator[Case]:
-    for group in ("result and gradient", "memory", "work"):
-        for n in (36, 64) if group == "result and gradient" else (64,):
-            length = {"memory": 400_000, "work": 5_000}.get(group, 40)
-            yield Case.of(
-                group, {"n": n, "length": length, "seed": int(rng.integers(0, 10**6))}, size=n
-            )
+    yield from _chains(rng)
 
 
 frugal.accept(_about_run)
