@@ -142,15 +142,15 @@ def test_under_a_picture_its_inputs_and_its_function_can_be_changed(visit, made)
     field = inside.get_by_role("textbox", name="function")
     assert field.input_value() == "log(x1) + x1*x2 - sin(x2)"
     inside.get_by_label("value of x1").fill("3")
-    inside.get_by_text("log(x1) + x1*x2 - sin(x2),  x1 = 3, x2 = 5", exact=True).wait_for()
+    inside.get_by_text("log(x1) + x1*x2 - sin(x2),  x1 = 3, x2 = 5", exact=True).first.wait_for()
     (opened,) = (frame for frame in page.frames if "explore.html" in frame.url)
     opened.wait_for_function(
-        "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
+        "() => Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     places.last.locator("summary").click()
     places.last.get_by_role("link", name="On a page of its own").click()
-    page.get_by_text("x*x + y,  x = 1.5, y = 5", exact=True).wait_for()
+    page.get_by_text("x*x + y,  x = 1.5, y = 5", exact=True).first.wait_for()
     visit.assert_clean()
 
 
@@ -190,13 +190,14 @@ def test_the_first_page_differentiates_what_is_typed_and_scrolls_in_one_piece(vi
     page.goto(f"{made.as_uri()}/index.html")
     frame = live(page)
     frame.get_by_role("textbox", name="function").fill("x*y + exp(y)")
-    frame.get_by_text("x*y + exp(y),  x = 2, y = 5", exact=True).wait_for()
+    frame.get_by_text("x*y + exp(y),  x = 2, y = 5", exact=True).first.wait_for()
     frame.get_by_role("button", name="Next", exact=True).click()
     inside = page.frames[1]
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 844})
         inside.wait_for_function(
-            "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
+            "() => Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight)"
+            " < 2"
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert inside.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -515,8 +515,8 @@ def test_predict_asks_for_the_shape_of_a_hidden_array(show, visit):
         mode="reverse",
     )
     for trace, asked in (
-        (small, ["shape of ", "v2 be", "[", "[", "["]),
-        (large, ["shape of "] * 5),
+        (small, ["Which shape", "v2 be", "[", "[", "["]),
+        (large, ["Which shape"] * 5),
     ):
         viewer = show(trace, views=["predict"])
         panel = view(viewer, "predict")

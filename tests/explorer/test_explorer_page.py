@@ -175,7 +175,7 @@ def test_back_leads_to_what_was_there_before_an_example_was_chosen(opened, visit
     tab.go_back()
     tab.get_by_text("x = 1; for i in range(4)").first.wait_for()
     tab.go_back()
-    tab.get_by_text("x*y,  x = 3, y = 4", exact=True).wait_for()
+    tab.get_by_text("x*y,  x = 3, y = 4", exact=True).first.wait_for()
     assert tab.input_value(".mgx-formula") == "x*y"
     tab.go_forward()
     tab.get_by_text("x = 1; for i in range(4)").first.wait_for()
@@ -280,7 +280,7 @@ def test_a_link_that_was_cut_off_says_so_and_can_be_mended(visit, explorer_page)
     assert "was never closed" in tab.inner_text(".mgx-problem")
     tab.keyboard.press("ArrowRight")
     tab.fill(".mgx-formula", "log(x1) + sin(x1)")
-    tab.get_by_text("log(x1) + sin(x1),  x1 = 2", exact=True).wait_for()
+    tab.get_by_text("log(x1) + sin(x1),  x1 = 2", exact=True).first.wait_for()
     visit.assert_clean()
 
 
