@@ -24,7 +24,7 @@ NOTEBOOKS = sorted(site.LESSONS.glob("*.ipynb"))
 OTHERS = sorted(path.stem for path in site.LESSONS.glob("*.md"))
 REFERENCE = [f"reference/{name}" for name in ("index", "operations", "functions", "nn")]
 FEW = 8
-"""How many names a page of the reference describes here; a build with all takes 30 seconds more."""
+"""How many names a page of the reference describes here: all take 27 seconds of processor time."""
 FROM_THE_DISK = "04_cost_of_the_two_modes"
 """A page with two traces side by side."""
 ROOTS = ":is(.mg-root, .mt-root)"
