@@ -11,6 +11,7 @@ Jacobian a pass.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -38,32 +39,35 @@ def dual_level() -> Iterator[int]:
         yield level
 
 
-_entered: list[Any] = []
-"""The levels that `enter_dual_level` opened, innermost last."""
+class _Entered(threading.local):
+    """The levels of one thread that `enter_dual_level` opened, and their blocks."""
+
+    levels: tuple[tuple[int, Any], ...] = ()
+
+
+_entered = _Entered()
 
 
 def enter_dual_level() -> int:
     """Open a level without a block; `exit_dual_level` closes it. Returns its number."""
     block = dual_level()
     level = block.__enter__()
-    _entered.append((level, block))
+    _entered.levels = (*_entered.levels, (level, block))
     return level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the innermost level that `enter_dual_level` opened. Raises AutogradError where there
-    is none, or where it is not `level`.
+    """Close the innermost level that `enter_dual_level` opened in this thread. Raises AutogradError
+    where there is none, or where it is not `level`.
     """
-    if (
-        not _entered
-        or state.levels[-1:] != (_entered[-1][0],)
-        or level not in (None, _entered[-1][0])
-    ):
+    innermost, block = _entered.levels[-1] if _entered.levels else (None, None)
+    if block is None or state.levels[-1:] != (innermost,) or level not in (None, innermost):
         raise AutogradError(
             f"forward mode: exit_dual_level(level={level}) does not close the innermost open level;"
             f" open are {state.levels}."
         )
-    _entered.pop()[1].__exit__(None, None, None)
+    _entered.levels = _entered.levels[:-1]
+    block.__exit__(None, None, None)
 
 
 def current_level(level: int | None = None) -> int:

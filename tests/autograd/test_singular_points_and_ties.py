@@ -2,10 +2,13 @@
 tests/arrays, tests/nn and tests/ops compare singular points with PyTorch.
 """
 
+import threading
+
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.graph import state
 from minigrad.errors import AutogradError, InPlaceError, ShapeError
 
 
@@ -86,6 +89,33 @@ def test_levels_of_forward_mode_by_hand():
         fwad.exit_dual_level(level=outer)
     with pytest.raises(AutogradError, match="innermost"):
         fwad.exit_dual_level()
+
+
+def test_levels_opened_by_hand_belong_to_a_thread():
+    """Another thread opens a level while this one's is open, and can close only its own."""
+    fwad = mg.autograd.forward_ad
+    opened, closing, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        with pytest.raises(AutogradError, match="innermost"):
+            fwad.exit_dual_level()
+        fwad.enter_dual_level()
+        opened.set()
+        closing.wait(10)
+        y = fwad.make_dual(mg.tensor(3.0), mg.tensor(1.0)) ** 2
+        fwad.exit_dual_level()
+        seen.append((fwad.unpack_dual(y).tangent, state.levels))
+
+    outer = fwad.enter_dual_level()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert opened.wait(10) and state.levels == (outer,)
+    finally:
+        fwad.exit_dual_level()
+        closing.set()
+        thread.join()
+    assert seen == [(None, ())] and state.levels == ()
 
 
 def test_view_of_memory_in_another_order_is_refused():
