@@ -244,8 +244,9 @@ def scatter(
     reduce: str | None = None,
 ) -> Tensor:
     """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as
-    large as the index, or one number for all (also as `value=`); reduce="add" adds and "multiply"
-    multiplies instead of replacing.
+    large as the index (a 0-d tensor counts as one of one element), or one number for all (also as
+    `value=`, there also a 0-d tensor); reduce="add" adds and "multiply" multiplies instead of
+    replacing.
     """
     x, index = as_tensor(x), as_tensor(index)
     if reduce not in (None, "add", "multiply"):
@@ -254,25 +255,24 @@ def scatter(
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
     if index.numel() == 0:
         return fn.clone(x)
-    same_ndim("scatter", ("x", x), ("index", index))
-    if x.ndim == 0 or index.ndim == 0:
+    if src is None and value is None:
+        raise TypeError("scatter: give src (a tensor) or value (a number).")
+    if src is None and isinstance(value, Tensor) and value.ndim:
+        raise ShapeError(f"scatter: value must be one number, got shape {value.shape}. Use src.")
+    operands = [x, index, src] if isinstance(src, Tensor) else [x, index]
+    same_ndim("scatter", *zip(("x", "index", "src"), operands, strict=False))
+    if 0 in [t.ndim for t in operands]:
         row = src.reshape(-1) if isinstance(src, Tensor) else src
         flat = scatter(x.reshape(-1), 0, index.reshape(-1), row, value=value, reduce=reduce)
         return flat.reshape(x.shape)
     fits_within("scatter", "x", index.shape, x.shape, axis)
-    source = src if src is not None else value
-    if source is None:
-        raise TypeError("scatter: give src (a tensor) or value (a number).")
-    if isinstance(source, Tensor):
-        if source.dtype != x.dtype:
-            raise DTypeError(
-                f"scatter: src must have the dtype of x, {x.dtype}, got {source.dtype}."
-            )
-        same_ndim("scatter", ("index", index), ("src", source))
-        fits_within("scatter", "src", index.shape, source.shape)
-        source = source[tuple(slice(0, n) for n in index.shape)]
+    if isinstance(src, Tensor):
+        if src.dtype != x.dtype:
+            raise DTypeError(f"scatter: src must have the dtype of x, {x.dtype}, got {src.dtype}.")
+        fits_within("scatter", "src", index.shape, src.shape)
+        source = src[tuple(slice(0, n) for n in index.shape)]
     else:
-        source = in_dtype_of(x, source)
+        source = in_dtype_of(x, value if src is None else src)
     if reduce == "multiply":
         return _scatter_product(x, fn.broadcast_to(source, index.shape), grid(index, axis))
     return written(x, source, grid(index, axis), reduce == "add", "scatter")

@@ -1,11 +1,14 @@
-"""scatter_reduce where a comparison with PyTorch says little: zeros among factors, integers,
-numbers, empty tensors, mistakes.
+"""scatter_reduce and its relatives at the edges: zeros among factors, integers, numbers, empty
+tensors, operands of no dimension, mistakes.
 """
+
+import itertools
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ShapeError
 
 INDEX = mg.tensor([0, 0, 1, 0])
 KINDS = ["sum", "prod", "mean", "amax", "amin"]
@@ -43,6 +46,50 @@ def test_numbers_and_nothing(kind):
     y = x.scatter_reduce(0, nothing.to(mg.int64), nothing, kind)
     y.sum().backward()
     assert y.tolist() == [1, 2] and x.grad.tolist() == [1, 1]
+
+
+OPERANDS = [(), (1,), (3,), (0,), (1, 1), (2, 3)]
+PICK_AND_WRITE = {
+    "gather": lambda x, i, s: x.gather(0, i),
+    "scatter": lambda x, i, s: x.scatter(0, i, s),
+    "scatter of a number": lambda x, i, s: x.scatter(0, i, value=2.0),
+    "scatter of a 0-d tensor": lambda x, i, s: x.scatter(0, i, value=s.detach().sum()),
+    "scatter and add": lambda x, i, s: x.detach().scatter(0, i, s.detach(), reduce="add"),
+    "scatter_add": lambda x, i, s: x.scatter_add(0, i, s),
+    "scatter_reduce": lambda x, i, s: x.scatter_reduce(0, i, s, "amax"),
+}
+
+
+@pytest.mark.parametrize("call", PICK_AND_WRITE.values(), ids=PICK_AND_WRITE)
+@pytest.mark.filterwarnings("ignore:The reduce argument")
+@pytest.mark.oracle
+def test_operands_of_no_dimension_are_taken_where_pytorch_takes_them(torch, call):
+    """With every combination of shapes of x, index and src: the result and its gradients, or a
+    ShapeError where PyTorch raises. PyTorch raises in backward for a src larger, or of more
+    dimensions, than a 0-d index: these gradients are not compared.
+    """
+
+    def outcome(m, *shapes):
+        x, s = (m.full(shapes[k], v, requires_grad=True) for k, v in ((0, 1.0), (2, 2.0)))
+        y = call(x, m.zeros(shapes[1], dtype=m.int64), s)
+        single = {shapes[1], shapes[2]} <= {(), (1,)} and shapes[1:] != ((), (1,))
+        if y.requires_grad and single:
+            y.sum().backward()
+        return tuple(y.shape), y.tolist(), [getattr(t.grad, "tolist", list)() for t in (x, s)]
+
+    for shapes in itertools.product(OPERANDS, repeat=3):
+        try:
+            expected = outcome(torch, *shapes)
+        except (RuntimeError, IndexError):
+            with pytest.raises((ShapeError, IndexError), match=r"shape|out of range"):
+                outcome(mg, *shapes)
+        else:
+            assert outcome(mg, *shapes) == expected, shapes
+
+
+def test_a_value_of_several_elements_is_refused():
+    with pytest.raises(ShapeError, match="value must be one number"):
+        mg.ones(3).scatter(0, mg.tensor([0]), value=mg.ones(1))
 
 
 def test_the_in_place_form_writes_into_its_operand():
