@@ -10,6 +10,7 @@ filled in here, so the rows of element-wise operations stay short.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import wraps
 from itertools import repeat
 from typing import Any
 
@@ -181,6 +182,8 @@ class Facets:
                     f" {', '.join(sorted(known))}."
                 )
         vars(self).update({name: facets.get(name, getattr(self, name)) for name in known})
+        if not self.view and not str(self.forward.__module__).startswith("minigrad."):
+            self.forward = in_new_memory(self.forward)
         if self.accumulates or self.scales:
             declared, upcasting = self.forward, accumulating if self.accumulates else scaling
             self.forward = upcasting(declared)
@@ -219,3 +222,25 @@ class Facets:
         """The attributes of the class that have a type and a default."""
         typed = {name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())}
         return {name for name in typed if hasattr(cls, name)}
+
+
+def in_new_memory(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's forward function, whose results are copied where they may share memory with an
+    operand. The identity with a rule of its own (`lambda xp, x: x`) returns its operand, which a
+    write to the result would change.
+    """
+
+    @wraps(forward)
+    def run(library: Any, *arrays: Any, **params: Any) -> Any:
+        result = forward(library, *arrays, **params)
+        operands = [a for a in arrays if isinstance(a, library.ndarray)]
+
+        def own(made: Any) -> Any:
+            shared = isinstance(made, library.ndarray) and any(
+                library.may_share_memory(made, a) for a in operands
+            )
+            return made.copy() if shared else made
+
+        return tuple(map(own, result)) if isinstance(result, tuple) else own(result)
+
+    return run

@@ -8,7 +8,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..core.tensor import Tensor
-from ..functions.arguments import either
+from ..functions.arguments import either, without_graph
 from ..names import TensorLike, public, publish
 from ..ops.elementwise import in_float32
 from .norms import rooted
@@ -43,7 +43,7 @@ def var(
     )
     count = math.prod(x.shape[a] for a in axes)
     total = fn.sum(squares, axes, keepdim) if axes else squares
-    return total / float(max(0, count - correction))
+    return total / float(max(0, count - without_graph(correction, "var", "correction")))
 
 
 @in_float32

@@ -109,10 +109,12 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they"
             " must be equal."
         )
-    if tangent.tangents and where in tangent.tangents:
+    inner = [level for level in tangent.tangents or () if level >= where]
+    if inner:
         raise AutogradError(
-            f"make_dual: the tangent carries a tangent at level {where} itself. Open a further"
-            " level for the derivative of a derivative, or give unpack_dual(tangent).primal."
+            f"make_dual: the tangent, for level {where}, carries a tangent at level {inner[0]};"
+            " it may have those of outer levels alone. Open a further level for the derivative of a"
+            f" derivative, or give unpack_dual(tangent, level={inner[0]}).primal."
         )
     dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
     dual.tangents = {**(dual.tangents or {}), where: tangent}
@@ -120,14 +122,36 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor without the tangent of the innermost open level, and that tangent: None where
-    there is none, or no level is open. The first shares the tensor's memory if it is a constant.
+    """The tensor without the tangent of the innermost open level (or of `level`), and a copy of
+    that tangent: None where there is none, or no level is open. The first shares the tensor's
+    memory if it is a constant. Both keep their tangents at the other levels.
     """
     where = current_level(level) if state.levels or level is not None else None
     node = current_node(tensor)  # this also brings a view's tangents up to date
     # A copy where there is a graph: a write to shared memory would leave the tensor's as it is.
     primal = alias(tensor) if node is None else wrap(tensor.array.copy(), node)
-    tangents = dict(tensor.tangents or {})
-    tangent = None if where is None else tangents.pop(where, None)
-    primal.tangents = tangents or None
-    return UnpackedDualTensor(primal, tangent)
+    if where is None:
+        primal.tangents = tensor.tangents
+        return UnpackedDualTensor(primal, None)
+    primal.tangents = _without(tensor, where).tangents
+    tangent = _tangent_at(tensor, where)
+    # x + 1 and x have one tangent: a write to what is returned here would change both.
+    return UnpackedDualTensor(primal, None if tangent is None else clone(tangent))
+
+
+def _without(tensor: Tensor, level: int) -> Tensor:
+    """The tensor without its tangent at a level, and without those of its tangents there."""
+    kept = {k: _without(t, level) for k, t in (tensor.tangents or {}).items() if k != level}
+    return wrap(tensor.array, tensor.node, kept or None)
+
+
+def _tangent_at(tensor: Tensor, level: int) -> Tensor | None:
+    """The tangent at a level, with its own at inner levels: a mixed derivative stands at the inner
+    level's tangent, and the order of the two does not matter."""
+    tangents = tensor.tangents or {}
+    if level not in tangents:
+        return None
+    tangent = tangents[level]
+    inner = {k: _tangent_at(t, level) for k, t in tangents.items() if k > level}
+    mixed = {k: t for k, t in inner.items() if t is not None}
+    return wrap(tangent.array, tangent.node, {**(tangent.tangents or {}), **mixed} or None)

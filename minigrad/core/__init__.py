@@ -63,7 +63,7 @@ The concepts, in the order in which they appear:
 - Payload: what `Tensor.array` holds: an array, or an instance of the class `Payload`, which runs
   operations itself (vmap, recorded programs).
 - Scalar payload: a NumPy scalar as the payload of a 0-d tensor. It is immutable. `materialise`
-  makes it an array, `canonical` makes a 0-d array that is no view a scalar.
+  makes it an array, `canonical` turns a 0-d array into a scalar, unless it is a view.
 - Leaf: the node of a tensor whose gradient the user wants.
 - View: whose memory a tensor shares (the base's), and the view operations that lead there.
 - Assign: a write in place: it overwrites the target's memory; whose node changes, views.py says.

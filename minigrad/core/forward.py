@@ -30,13 +30,13 @@ _level_numbers = count(1)
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """Open a new, innermost level. When it has ended, operations ignore its tangents."""
-    level, outer = next(_level_numbers), state.levels
-    state.levels = (*outer, level)
+    """Open a new, innermost level. When it has ended, tensors keep its tangents, unread."""
+    level = next(_level_numbers)
+    state.levels = (*state.levels, level)
     try:
         yield level
     finally:
-        state.levels = outer
+        state.levels = tuple([number for number in state.levels if number != level])
 
 
 def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:

@@ -4,7 +4,8 @@ Each recorded differentiable result has a `Node`. A node refers to its inputs' n
 that its rules need, and to tensors only weakly, so other values are freed as soon as the program
 drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
 the memory. (One exception: in forward mode the node of y = exp(x) saves y and its tangent ẋ·y,
-whose node has that of y as a parent. A pass that frees the saved values breaks the cycle.)
+whose node has that of y as a parent. A pass that frees the saved values, or else Python's garbage
+collector, breaks the cycle.)
 Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
 **nodes in the order of their sequence numbers, largest first, are in topological order**.
 
@@ -109,8 +110,9 @@ class OpNode(Node):
 
     saved: the values that the rules name (arrays, shapes), or None once they are freed;
     versions: (position among the saved values, counter, count when it was saved) for each saved
-    array that can be overwritten; unbroadcast: for each input that was broadcast the shape to which
-    its contribution must be summed, None for others (None alone if there is no such input);
+    array that can be overwritten (a scalar payload cannot); unbroadcast: for each input that was
+    broadcast the shape to which its contribution must be summed, None for others (None alone if
+    there is no such input);
     saved_tangents: for each saved value its tangents by level.
     """
 

@@ -4,7 +4,7 @@ The profiler, anomaly detection and the Trace that the viewer shows (watch/) wor
 objects with `begin(event)` and `end(event)`. They never change a result (hooks on tensors do that).
 `mg.compile` (program/) needs one too: at `begin` it gives the operands payloads that record
 (tensor.py). An observer that minigrad/observers.py has added sees every forward operation, tangent,
-backward pull, stored gradient, write in place and named region of its thread's program.
+backward pull, gradient stored in a leaf, write in place and named region of its thread's program.
 
 While no thread has an observer, an action costs one test of an empty list; otherwise `run_observed`
 asks whether this thread has one. There are no events for symbolic tensors (of static graphs), nor
@@ -70,7 +70,7 @@ class Event:
     begun: tuple[Observer, ...] = ()
 
     def begin(self) -> None:
-        """Show the event to the observers."""
+        """Show the event to the observers, in the order in which they were added."""
         observation.event = self
         for observer in self.listening:
             self._call(observer, observer.begin)

@@ -50,7 +50,7 @@ RuleFunction = Callable[..., Any]
 Args = tuple[Any, ...]
 """The operands of a call: tensors, arrays and Python numbers."""
 Params = dict[str, Any]
-"""The keyword parameters of a call."""
+"""The keyword parameters of a call: constants, through which no gradient flows."""
 
 OUTPUT = -1
 SHAPES = -2
@@ -164,7 +164,7 @@ class Primitive(Facets):
 
     promote: "same" casts the inputs to a common dtype first, "float" to a common floating one,
     "branches" all but the first (as in where(condition, a, b)), None leaves them as they are.
-    view: the result may share the first input's memory.
+    view: the result may share the first input's memory; otherwise it must be new.
     conjugates: the rules conjugate complex numbers themselves; the backward pass does not.
     real_only: complex inputs are refused, since it orders or rounds numbers.
     outputs: the number of results, which are a tuple if it is not 1.
@@ -250,9 +250,9 @@ def is_value(source: int) -> bool:
 
 
 def read_source(source: int, inputs: Sequence[Any], output: Any) -> Any:
-    """The value that a source stands for: an input, the output, or a shape."""
+    """The value that a source stands for: an input, the output, or a shape (a number's is ())."""
     if source <= SHAPES:
-        return tuple(inputs[SHAPES - source].shape)
+        return tuple(getattr(inputs[SHAPES - source], "shape", ()))
     return output if source == OUTPUT else inputs[source]
 
 
@@ -296,7 +296,7 @@ def general(
     push_rules: Sequence[RuleFunction | None],
     **options: Any,
 ) -> Primitive:
-    """Declare an operation of no other kind: a pull and a push rule for each input."""
+    """Declare any other operation: for each input a pull rule (to its shape) and a push rule."""
     return Primitive(name, "general", forward, pull_rules, push_rules, **options)
 
 

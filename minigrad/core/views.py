@@ -8,11 +8,11 @@ then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add
 change as in PyTorch (names in quotes are keys of explain.IN_PLACE):
 
     target                     recording                            not recording
-    no view                    the target gets the values' node     none
-    view                       the base gets that of scatter_view   none
-    leaf; view made a leaf     refused ("leaf"; "own leaf")         none
-    view of a leaf             refused ("leaf's view")              none
-    view made under no_grad,   refused (View.restriction) if the    none
+    no view                    the target gets the values' node     unchanged
+    view                       the base gets that of scatter_view   unchanged
+    leaf; view made a leaf     refused ("leaf"; "own leaf")         unchanged
+    view of a leaf             refused ("leaf's view")              unchanged
+    view made under no_grad,   refused (View.restriction) if the    unchanged
     by split or a Function     base or the values have a node
 
 `scatter_view` is "the base, with this region replaced". A target that is a view then gets the node

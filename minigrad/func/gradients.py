@@ -171,11 +171,7 @@ def jvp(
         flat, rebuild_outputs = outputs_of(outputs, "jvp")
         parts = [split(out, level) for out in flat]
         values = [value for value, _ in parts]
-        given = {id(v) for v in directions}  # whose memory stays the caller's
-        pushed = [
-            zeros_like(value) if t is None else clone(t) if id(t) in given else t
-            for value, t in parts
-        ]
+        pushed = [zeros_like(value) if t is None else t for value, t in parts]
         extras, rebuild_aux = flatten(aux)
         aux = rebuild_aux([split(e, level)[0] if isinstance(e, Tensor) else e for e in extras])
     answer = rebuild_outputs(values), rebuild_outputs(pushed)
@@ -218,10 +214,12 @@ def dual(x: Tensor, tangent: Tensor, level: int) -> Tensor:
 
 
 def split(x: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
-    """x without its tangent at `level`, and that tangent."""
+    """x without its tangent at `level`, and a copy of that tangent: x + 1 and x have one tangent,
+    so the caller's direction or two results may share it."""
     current_node(x)  # a view's tangents may have to be derived again
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
-    return wrap(x.array, x.node, lower or None), (x.tangents or {}).get(level)
+    tangent = (x.tangents or {}).get(level)
+    return wrap(x.array, x.node, lower or None), None if tangent is None else clone(tangent)
 
 
 def _extras(aux: Any, inputs: list[Tensor]) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import backend
 from ..backend import DType, Shape, as_payload
-from ..core.tensor import Tensor, as_tensor, wrap
+from ..core.graph import state
+from ..core.tensor import Tensor, as_tensor, current_node, wrap
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike
 
@@ -38,6 +39,21 @@ def whole_numbers(value: Any, function: str, name: str) -> Any:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{function}: {name} must be whole numbers, got {value!r}.") from None
+
+
+def without_graph(value: Any, function: str, name: str) -> Any:
+    """`value` itself. Raises TypeError for a tensor that carries a graph while operations are
+    recorded, or tangents: no derivative by this argument is computed.
+    """
+    if type(value) is Tensor:
+        graph = state.recording and current_node(value) is not None
+        if graph or (value.tangents and state.levels):
+            raise TypeError(
+                f"{function}: {name} carries {'a graph' if graph else 'tangents'}, and {function}"
+                f" has no derivative with respect to it. Give a number, {name}.item(), or multiply"
+                " and add tensors instead."
+            )
+    return value
 
 
 def not_negative(sizes: Shape) -> Shape:

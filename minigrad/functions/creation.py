@@ -18,7 +18,7 @@ from ..entry_points import made_of_data, new_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, attach, public, publish, unlisted
 from ..ops import elementwise as ew
-from .arguments import not_negative, sizes_of
+from .arguments import not_negative, sizes_of, without_graph
 
 
 def __init__(
@@ -106,7 +106,8 @@ def full(
     """A tensor of the given size filled with one value, whose kind (boolean, integer, floating,
     complex) gives the dtype.
     """
-    value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
+    value = without_graph(fill_value, "full", "fill_value")
+    value = value.array if isinstance(value, Tensor) else value
     if dtype is None and hasattr(value, "dtype") and not value.ndim:
         dtype = backend.dtype_of_kind(value.dtype)
     made, sizes = (
@@ -225,7 +226,8 @@ def arange(
     """Numbers from start (default 0) up to, not including, end. int64 for integers, the default
     dtype for floats.
     """
-    start, end, step = _number(start), None if end is None else _number(end), _number(step)
+    start, step = _number(start, "arange", "start"), _number(step, "arange", "step")
+    end = None if end is None else _number(end, "arange", "end")
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
@@ -243,8 +245,9 @@ def arange(
     return new_tensor(backend.arange(start, end, step, dtype, str(device or "cpu")), requires_grad)
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, function: str, name: str) -> Any:
     """A 0-d tensor or a scalar of NumPy as a Python number, which says of what kind it is."""
+    value = without_graph(value, function, name)
     return value.item() if isinstance(value, Tensor | backend.numpy.generic) else value
 
 
@@ -309,7 +312,7 @@ def _end(function: str, value: Any) -> Any:
             f"{function}: start and end must be numbers or tensors of one element without axes, got"
             f" shape {tuple(value.shape)}."
         )
-    return _number(value)
+    return _number(value, function, "an end")
 
 
 def _spaced_dtype(start: Any, end: Any) -> DType:

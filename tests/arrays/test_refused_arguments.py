@@ -269,6 +269,14 @@ masked.median(X.long(), mask=mg.zeros(4, dtype="bool"))
     # ValueError: no element counts in some place
 masked.var(X, unbiased=True, correction=1)  # TypeError: not both
 masked.logsumexp(X, 2)  # IndexError: masked.logsumexp: dimension 2
+F.pad(X, (1, 1), value=W)  # TypeError: pad: value carries a graph
+mg.full((2,), W)  # TypeError: full: fill_value carries a graph
+mg.full_like(X, W)  # TypeError: full: fill_value carries a graph
+mg.arange(0, W)  # TypeError: arange: end carries a graph
+mg.linspace(W, 1, 3)  # TypeError: linspace: an end carries a graph
+X.std(correction=W)  # TypeError: var: correction carries a graph
+mg.func.jvp(lambda w: mg.full((2,), w), (mg.ones(()),), (mg.ones(()),))
+    # TypeError: full: fill_value carries tangents
 """
 test_wrong_calls_say_what_is_wrong = refusals(
     REFUSED,
@@ -278,6 +286,7 @@ test_wrong_calls_say_what_is_wrong = refusals(
     windows=mg.signal.windows,
     I=mg.tensor([[0, 1, 2, 0]]),
     NAN=np.nan,
+    W=mg.tensor(2.0, requires_grad=True),
     SPECTRUM=mg.ones(2, 5, 7, dtype=mg.complex128),
     WAVE=mg.ones(2, 40) + 0j,
     X=mg.tensor(np.arange(12.0).reshape(3, 4)),

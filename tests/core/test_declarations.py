@@ -173,3 +173,37 @@ def test_a_version_counter_that_two_threads_make_at_once_is_one(
     monkeypatch.setattr(core_tensor, "Version", Version)
     assert (core_tensor.ensure_version(x), x.array) == seen[0]
     assert x.array is seen[0][1] and (not requires_grad or x.node.version is x.version)
+
+
+@pytest.mark.parametrize("forward", [lambda xp, x: x, lambda xp, x: x[::-1][::-1]])
+def test_a_result_in_the_memory_of_an_operand_is_copied(declared, forward):
+    """The identity with another gradient, for one: a write to its result had changed x."""
+    reverse_gradient = linear("reverse_gradient", forward, lambda g: -g)
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 1
+    s = h.sin()
+    y = reverse_gradient(h)
+    y.mul_(5)
+    (s + y).sum().backward()
+    assert h.tolist() == [1, 2] and y.tolist() == [5, 10]
+    assert x.grad.tolist() == (mg.cos(x) - 5).tolist()
+    pair = general(
+        "pair", lambda xp, x: (x, x.T), [lambda gs: gs[0]], [lambda t: (t, t)], outputs=2
+    )
+    m = mg.ones(2, 2)
+    for part in pair(m):
+        part.zero_()
+    assert m.tolist() == [[1, 1], [1, 1]]
+
+
+def test_the_shape_of_a_number_is_that_of_a_scalar(declared):
+    seen = []
+    scaled = general(
+        "scaled",
+        lambda xp, a, b: a * b,
+        [lambda g, b, b_shape: seen.append(b_shape) or g * b, None],
+        [None, None],
+    )
+    x = mg.ones(3, requires_grad=True)
+    scaled(x, 2.0).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2] and seen == [()]

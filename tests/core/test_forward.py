@@ -2,6 +2,7 @@
 infinitesimal with another's.
 """
 
+import itertools
 import math
 import threading
 from contextlib import nullcontext
@@ -11,6 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.autograd import forward_ad as fwad
+from minigrad.core.graph import state
 from minigrad.core.primitive import general, registry
 from minigrad.errors import AutogradError
 from minigrad.func import grad, jvp
@@ -516,3 +518,57 @@ def test_a_result_of_jvp_may_be_overwritten():
         for tangent in pushed if isinstance(pushed, tuple) else (pushed,):
             tangent.mul_(3)
     assert v.tolist() == [1, 1]
+
+
+def test_results_of_jvp_that_share_a_tangent_are_apart():
+    _, (a, b) = jvp(lambda x: (x * 3 + 1, (x * 3)[:]), (mg.ones(2),), (mg.ones(2),))
+    _, (c, d) = jvp(lambda x: (x + 1, x + 2), (mg.ones(2),), (mg.ones(2),))
+    a.mul_(10), c.mul_(10)
+    assert (b.tolist(), d.tolist()) == ([3, 3], [1, 1])
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_write_to_an_unpacked_tangent_changes_no_other(fast):
+    with nullcontext() if fast else mg.fast.disabled(), fwad.dual_level():
+        t = mg.tensor([1.0, 2.0])
+        x = fwad.make_dual(mg.ones(2), t)
+        for y in (x + 1, x - 3, x.reshape(2, 1), x[:], x.to(x.dtype)):
+            fwad.unpack_dual(y).tangent.mul_(10)
+        assert t.tolist() == [1, 2] and fwad.unpack_dual(x * x).tangent.tolist() == [2, 4]
+
+
+def test_mixed_derivatives_are_unpacked_in_any_order():
+    with fwad.dual_level() as a, fwad.dual_level() as b, fwad.dual_level() as c:
+        x = mg.tensor(2.0)
+        for level in (a, b, c):
+            x = fwad.make_dual(x, mg.tensor(1.0), level=level)
+        for order in itertools.permutations((a, b, c)):
+            y = x**4
+            for level, derivative in zip(order, (32.0, 48.0, 48.0), strict=True):
+                y = fwad.unpack_dual(y, level=level).tangent
+                assert y.item() == derivative, order
+        rest = fwad.unpack_dual(x**4, level=a).primal
+        assert fwad.unpack_dual(fwad.unpack_dual(rest, level=b).tangent, level=a).tangent is None
+
+
+def test_a_tangent_with_one_of_an_inner_level_is_refused():
+    with fwad.dual_level() as outer, fwad.dual_level() as inner:
+        s = fwad.make_dual(mg.tensor(2.0), mg.tensor(1.0))
+        with pytest.raises(
+            AutogradError, match=f"level {outer}, carries a tangent at level {inner}"
+        ):
+            fwad.make_dual(s, s * 3, level=outer)
+
+
+def test_a_level_that_ends_after_an_outer_one_opens_none():
+    def generate():
+        with fwad.dual_level():
+            yield
+
+    with fwad.dual_level():
+        generator = generate()
+        next(generator)
+    generator.close()
+    assert state.levels == ()
+    with pytest.raises(AutogradError, match="open a level first"):
+        fwad.make_dual(mg.ones(1), mg.ones(1))

@@ -11,7 +11,7 @@ from ... import functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import cat, in_own_memory
-from ...functions.arguments import whole_numbers
+from ...functions.arguments import whole_numbers, without_graph
 from ...ops.shape import pad_axis
 from .arguments import read, span
 
@@ -47,7 +47,8 @@ def pad(
             )
         if mode == "constant":
             x = span(x, axis, max(0, -before), n - max(0, -after)) if before < 0 or after < 0 else x
-            x = _filled_ends(x, axis, max(0, before), max(0, after), value or 0)
+            filled = without_graph(value, "pad", "value") or 0
+            x = _filled_ends(x, axis, max(0, before), max(0, after), filled)
         elif mode == "circular" and min(before, after) < 0:  # what is cut off does not come back
             kept = span(x, axis, max(0, -before), n - max(0, -after))
             around = [v for b in range(i) for v in (0, 0)] + [max(0, before), max(0, after)]
