@@ -108,7 +108,7 @@ def test_several_inputs_outputs_parameters_and_constants():
     x, y = tensor(1.0, 2.0), tensor(3.0, 4.0)
     network = jvp_network(f, x, n, y, v=(tensor(1.0, 0.0), tensor(0.0, 1.0)))
     assert network.inputs == ("x", "n", "y") and network.seeds == ("v_1", "v_2", "dx", "dy")
-    assert sorted(node.name for node in network if node.kind == "param") == ["bias", "weight"]
+    assert sorted(node.id for node in network if node.kind == "param") == ["bias", "weight"]
     values, pushed = mg.func.jvp(
         lambda x, y: f(x, n, y), (x, y), (tensor(1.0, 0.0), tensor(0.0, 1.0))
     )
