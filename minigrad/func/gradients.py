@@ -8,14 +8,15 @@ batch, so that the derivative is one for each example.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import backend
 from ..batching import per_example
 from ..core.backward import differentiate
 from ..core.forward import forward_level
-from ..core.graph import state, youngest_first
+from ..core.graph import Node, state, youngest_first
 from ..core.tensor import Leaf, Tensor, as_tensor, current_node, make_leaf, wrap
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
@@ -82,8 +83,10 @@ def value_and_grad(
                 " .abs() of it, or use vjp."
             )
         gradients = pulled([out], [wrap(backend.ones(out.shape, out.dtype, out.array))], inputs)
-        value = released(out, inputs)
-        return ((value, _extras(aux, inputs)) if has_aux else value), rebuild(gradients)
+        value, extras = released(out, inputs), _extras(aux, inputs)
+        if not _recorded([value, *gradients, *_tensors_in(extras)]):
+            _break_cycles([out, *_tensors_in(aux)], inputs)
+        return ((value, extras) if has_aux else value), rebuild(gradients)
 
     return both
 
@@ -118,6 +121,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     outputs, aux = with_aux(result, has_aux, "vjp")
     flat, rebuild_outputs = outputs_of(outputs, "vjp")
     values = rebuild_outputs([released(out, inputs) for out in flat])
+    extras = _extras(aux, inputs)
 
     def pull(*cotangents: Any) -> Any:
         given = matching(
@@ -125,18 +129,18 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
             cotangents[0] if len(cotangents) == 1 else cotangents,
             "vjp: outputs and cotangents",
         )
-        return rebuild(
-            pulled(
-                flat,
-                [
-                    fitting(c, out, f"vjp: cotangent {i}", f"output {i}")
-                    for i, (c, out) in enumerate(zip(given, flat, strict=True))
-                ],
-                inputs,
-            )
-        )
+        seeds = [
+            fitting(c, out, f"vjp: cotangent {i}", f"output {i}")
+            for i, (c, out) in enumerate(zip(given, flat, strict=True))
+        ]
+        results = pulled(flat, seeds, inputs)
+        if at_the_end is not None and _recorded(results):
+            at_the_end.detach()  # the results need the graph
+        return rebuild(results)
 
-    return (values, pull, _extras(aux, inputs)) if has_aux else (values, pull)
+    roots = [*flat, *_tensors_in(aux)]
+    at_the_end = _broken_with(pull, roots, inputs, _tensors_in((values, extras)))
+    return (values, pull, extras) if has_aux else (values, pull)
 
 
 def jvp(
@@ -198,9 +202,14 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
             fitting(v, x, f"linearize: tangent {i}", f"primal {i}")
             for i, (v, x) in enumerate(zip(given, inputs, strict=True))
         ]
-        return rebuild_outputs(pulled(pulls, directions, cotangents, hidden=inputs))
+        results = pulled(pulls, directions, cotangents, hidden=inputs)
+        if at_the_end is not None and _recorded(results):
+            at_the_end.detach()
+        return rebuild_outputs(results)
 
-    return rebuild_outputs([released(out, inputs) for out in flat]), push
+    values = [released(out, inputs) for out in flat]
+    at_the_end = _broken_with(push, [*flat, *pulls], [*inputs, *cotangents], values)
+    return rebuild_outputs(values), push
 
 
 # ------------------------------------------------------------------------------------------ helpers
@@ -347,9 +356,9 @@ def pulled(
 ) -> list[Tensor]:
     """Cotangents carried back to `inputs`, zeros where nothing arrives.
 
-    create_graph: whether the result is differentiable in turn; None: if the outputs depend on
-    anything else that requires grad, besides
-    the `hidden` tensors, and recording is on: a derivative taken inside `no_grad` is a constant to
+    create_graph: whether the result is differentiable in turn; None: if the outputs, or tangents
+    on the path to them, depend on anything else that requires grad, besides the `hidden` tensors,
+    and recording is on: a derivative taken inside `no_grad` is a constant to
     what is around it.
     """
     reached = pulled_or_none(outputs, cotangents, inputs, create_graph, hidden)
@@ -376,8 +385,8 @@ def pulled_or_none(
     elif create_graph is None:
         own = {*targets, *(x.node for x in hidden)}
         create_graph = any(
-            isinstance(n, Leaf) and n not in own for n in youngest_first(roots)[1]
-        ) or any(c.node is not None for c in seeds)
+            _is_variable(n) and n not in own for n in _history(outputs)
+        ) or _recorded(seeds)
     captured = differentiate(
         roots,
         seeds,
@@ -406,14 +415,92 @@ def _in_own_memory(results: list[Tensor | None], seeds: list[Tensor]) -> list[Te
 
 
 def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The output without the history that leads only to our own fresh inputs; inside `no_grad`
-    without any.
+    """The output, and its tangents, without the history that leads only to our own fresh inputs;
+    inside `no_grad` without any.
     """
     node = current_node(out)
     own = {x.node for x in inputs}
     outer = (
         state.recording
         and node is not None
-        and any(isinstance(n, Leaf) and n not in own for n in youngest_first([node])[1])
+        and any(_is_variable(n) and n not in own for n in youngest_first([node])[1])
     )
-    return out if outer else wrap(out.array, None, out.tangents)
+    if outer:
+        return out
+    tangents = {level: released(t, inputs) for level, t in (out.tangents or {}).items()}
+    return wrap(out.array, None, tangents or None)
+
+
+def _is_variable(node: Node) -> bool:
+    """Whether this is a leaf, but not the fresh input of a derivative that has been taken."""
+    return isinstance(node, Leaf) and (node.stores_grad or node.tensor() is not None)
+
+
+def _tensors_in(nested: Any) -> list[Tensor]:
+    return [x for x in flatten(nested)[0] if isinstance(x, Tensor)]
+
+
+def _recorded(values: Iterable[Tensor]) -> bool:
+    """Whether any of these tensors, or of their tangents, has a node."""
+    return any(x.node is not None or any(_nodes_in(x.tangents)) for x in values)
+
+
+def _nodes_in(tangents: Any) -> Iterator[Node]:
+    """The nodes of tangents: by level of one tensor, or nested tuples of these."""
+    if isinstance(tangents, dict):
+        for t in tangents.values():
+            if t.node is not None:
+                yield t.node
+            yield from _nodes_in(t.tangents)
+    else:
+        for part in tangents or ():
+            yield from _nodes_in(part)
+
+
+def _history(outputs: Sequence[Tensor]) -> list[Node]:
+    """The nodes that the outputs were computed from, and those that their tangents, and the
+    tangents of saved values, were computed from; the youngest first.
+    """
+    roots = {node for out in outputs if (node := current_node(out)) is not None}
+    roots.update(*[_nodes_in(out.tangents) for out in outputs])
+    while True:
+        order, reached = youngest_first(roots)
+        known = [node.saved_tangents for node in order if node.saved_tangents]
+        found = set(_nodes_in(tuple(known))) - reached
+        if not found:
+            return order
+        roots |= found
+
+
+def _break_cycles(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """Free the values with tangents that were saved between the inputs, or those of a derivative
+    taken inside, and the outputs: the node of y = exp(x) saves y with its tangent, whose node has
+    that of y as a parent.
+    """
+    reached = {x.node for x in inputs if x.node is not None}
+    first = min((node.sequence_number for node in reached), default=0)
+    order = _history(outputs)
+    if not any([node.saved_tangents for node in order]):
+        return
+    for node in reversed(order):
+        inner = isinstance(node, Leaf) and node.sequence_number > first and not _is_variable(node)
+        if inner or any(parent in reached for parent in node.parents):
+            reached.add(node)
+            if node.saved_tangents:
+                node.release()
+
+
+def _broken_with(
+    function: Callable[..., Any],
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    values: Sequence[Tensor],
+) -> Any:
+    """Call `_break_cycles` when `function` is freed, and return the finalizer; None where there
+    are no tangents, or the values have a graph.
+    """
+    if _recorded(values) or not any([n.saved_tangents for n in _history(outputs)]):
+        return None
+    finalizer = weakref.finalize(function, _break_cycles, outputs, inputs)
+    finalizer.atexit = False
+    return finalizer

@@ -177,6 +177,42 @@ def programs():
             x.detach()
         ).sum()
 
+    def saved(v):  # each of these rules reads its result
+        return (mg.softmax(v.exp().tanh().sqrt(), 0) * v).sigmoid().sum()
+
+    def inputs_of(x):
+        return x.detach(), mg.ones_like(x)
+
+    def hessian_vector(x):
+        x, v = inputs_of(x)
+        return mg.func.jvp(mg.func.value_and_grad(saved), (x,), (v,))[1][1]
+
+    def hessian_vector_by_vjp(x):
+        x, v = inputs_of(x)
+        return mg.func.jvp(lambda x: mg.func.vjp(saved, x)[1](mg.tensor(1.0)), (x,), (v,))[1][0]
+
+    def hessian_vector_by_linearize(x):
+        x, v = inputs_of(x)
+        return mg.func.jvp(lambda x: mg.func.linearize(saved, x)[1](v), (x,), (v,))[1]
+
+    def hessian_by_columns(x):
+        return mg.func.hessian(saved)(x.detach())
+
+    def third_derivative(x):
+        x, v = inputs_of(x)
+        product = lambda x: mg.func.jvp(mg.func.grad(saved), (x,), (v,))[1]
+        return mg.func.jvp(product, (x,), (v,))[1] + mg.func.grad(lambda x: product(x).sum())(x)
+
+    def by_the_direction(x):
+        x, v = inputs_of(x)
+        product = lambda v: mg.func.jvp(mg.func.grad(saved), (x,), (v,))[1]
+        return mg.func.grad(lambda v: product(v).sum())(v)
+
+    def extras(x):
+        x, v = inputs_of(x)
+        gradient = mg.func.grad(lambda x: (saved(x), saved(x)), has_aux=True)
+        return mg.func.jvp(gradient, (x,), (v,))[1][1]
+
     def failed(x):
         y = x * 1
         z = (y * y).sum()
@@ -185,7 +221,9 @@ def programs():
             z.backward()
         return z
 
-    return [plain, walked, retained, twice, views, hooked, forward, nested, failed]
+    products = [hessian_vector, hessian_vector_by_vjp, hessian_vector_by_linearize]
+    derivatives = [*products, hessian_by_columns, third_derivative, by_the_direction, extras]
+    return [plain, walked, retained, twice, views, hooked, forward, nested, *derivatives, failed]
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda p: p.__name__)

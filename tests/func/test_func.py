@@ -391,3 +391,45 @@ def test_what_a_function_writes_into_its_argument_stays_inside_forward_mode(writ
     assert (jacobian @ v).tolist() == tangents.tolist()
     values.zero_()
     assert x.tolist() == [1, 2] and v.tolist() == [3, 4]
+
+
+@pytest.mark.oracle
+def test_products_with_the_hessian_have_derivatives_by_the_direction(torch):
+    """The gradient depends on the direction through its tangent alone."""
+
+    def derivatives(m):
+        func, x, v = m.func, m.tensor([0.3, 0.5]), m.tensor([1.0, 2.0])
+        value = lambda x: (x.exp() * x).sum()
+        product = lambda v: func.jvp(func.grad(value), (x,), (v,))[1].sin().sum()
+        w = v.clone().requires_grad_()
+        by_grad = func.jvp(func.grad(value), (x,), (w,))[1]
+        by_grad.sin().sum().backward()
+        second = func.grad(lambda v: func.grad(product)(v).sum())(v)
+        results = [func.grad(product)(v), w.grad, second, func.jacrev(func.grad(product))(v)]
+        assert not any(r.requires_grad for r in results)
+        return [r.tolist() for r in results]
+
+    for ours, theirs in zip(derivatives(mg), derivatives(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+
+
+def test_a_graph_that_a_result_needs_stays():
+    """Extras keep their graph where a tensor outside requires grad, and a pull may run again."""
+    x, v = mg.tensor([0.3, 0.5]), mg.tensor([1.0, 2.0])
+    w = mg.tensor(2.0, requires_grad=True)
+
+    def both(x):
+        h = x.exp()
+        return h.sum(), (h * w).sum()
+
+    (_, extra), _ = mg.func.jvp(mg.func.grad(both, has_aux=True), (x,), (v,))
+    extra.backward()
+    assert w.grad.item() == pytest.approx(x.exp().sum().item())
+
+    def twice(x):
+        _, pull = mg.func.vjp(lambda x: x.exp() * w, x)
+        return pull(v)[0] + pull(v)[0]
+
+    _, pushed = mg.func.jvp(twice, (x,), (v,))
+    (by_w,) = mg.autograd.grad(pushed.sum(), w)
+    assert by_w.item() == pytest.approx((2 * x.exp() * v * v).sum().item())
