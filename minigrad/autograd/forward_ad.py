@@ -135,8 +135,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(primal, None)
     primal.tangents = _without(tensor, where).tangents
     tangent = _tangent_at(tensor, where)
-    # x + 1 and x have one tangent: a write to what is returned here would change both.
-    return UnpackedDualTensor(primal, None if tangent is None else clone(tangent))
+    if tangent is not None:  # x + 1 and x have one tangent: a write would change both
+        tangent.array = tangent.array.copy()
+    return UnpackedDualTensor(primal, tangent)
 
 
 def _without(tensor: Tensor, level: int) -> Tensor:
@@ -152,6 +153,7 @@ def _tangent_at(tensor: Tensor, level: int) -> Tensor | None:
     if level not in tangents:
         return None
     tangent = tangents[level]
+    node = current_node(tangent)
     inner = {k: _tangent_at(t, level) for k, t in tangents.items() if k > level}
     mixed = {k: t for k, t in inner.items() if t is not None}
-    return wrap(tangent.array, tangent.node, {**(tangent.tangents or {}), **mixed} or None)
+    return wrap(tangent.array, node, {**(tangent.tangents or {}), **mixed} or None)

@@ -228,7 +228,9 @@ def split(x: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
     current_node(x)  # a view's tangents may have to be derived again
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
     tangent = (x.tangents or {}).get(level)
-    return wrap(x.array, x.node, lower or None), None if tangent is None else clone(tangent)
+    if tangent is not None:
+        tangent = wrap(tangent.array.copy(), current_node(tangent), tangent.tangents)
+    return wrap(x.array, x.node, lower or None), tangent
 
 
 def _extras(aux: Any, inputs: list[Tensor]) -> Any:

@@ -434,6 +434,7 @@ def show(visit, bench, tmp_path) -> Iterator[Callable[..., Any]]:
 @pytest.fixture(scope="session")
 def history() -> viz.History:
     """A training of three layers, with all that its view can show."""
+    mg.manual_seed(0)
     x, label = mg.data.disc(120, seed=0).tensors
     model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
     optimiser = mg.optim.Adam(model.parameters(), lr=0.05)

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -532,11 +533,14 @@ def test_what_is_meant_for_jupyterlab_is_recognised(command):
 
 @pytest.fixture
 def check(command, course, quiet_environment, monkeypatch):
-    """`minigrad lab --check` on the course."""
+    """`minigrad lab --check` on the course, in a thread: that of the tests may have Playwright's
+    event loop.
+    """
     for name in (*quiet_environment, "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, quiet_environment.get(name, ""))
     monkeypatch.setattr(lab, "LESSONS", course)
-    return lambda: command("lab", "--check")
+    with ThreadPoolExecutor() as threads:
+        yield lambda: threads.submit(command, "lab", "--check").result()
 
 
 @pytest.mark.whole

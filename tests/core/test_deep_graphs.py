@@ -133,7 +133,8 @@ def test_a_small_stack_is_enough_for_four_hundred_thousand_operations():
 
 
 def programs():
-    """Little programs that leave a graph in all its variety behind; each returns a tensor of it."""
+    """Little programs that leave a graph in all its variety behind; each returns a tensor of it.
+    Long: a table of them."""
 
     def plain(x):
         y = (x.sin() * x).exp()

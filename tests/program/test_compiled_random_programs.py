@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
+import minigrad as mg
 from tests.helpers import random_compiled_programs as programs
 from tests.helpers.random_compiled_programs import DEFAULT, difference
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Any:
-    with warnings.catch_warnings():
+    """Without warnings. An error that is raised where a `with` block ends leaves its mode on."""
+    with warnings.catch_warnings(), mg.inference_mode(False):
         warnings.simplefilter("ignore")
         yield
 

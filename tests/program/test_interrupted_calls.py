@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -268,7 +269,8 @@ def lines_of(kind: type[Training], call: int) -> list[tuple[bool, str, int]]:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Any:
-    with warnings.catch_warnings():
+    """Without warnings. An interrupt where a `with` block ends leaves NumPy's error mode on."""
+    with warnings.catch_warnings(), np.errstate():
         warnings.simplefilter("ignore")
         yield
 
