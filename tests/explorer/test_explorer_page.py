@@ -166,6 +166,13 @@ def test_a_loop_is_typed_line_by_line_and_its_depth_follows(opened, visit):
     visit.assert_clean()
 
 
+def test_an_address_that_the_browser_has_changed_is_not_written_over(opened):
+    """Between Back and the event that tells of it: the entry of the history was lost there."""
+    tab = opened("#f=x*x&x=3")
+    tab.evaluate("location.hash = 'f=x*y&x=3&y=4'; dispatchEvent(new Event('pagehide'))")
+    tab.get_by_text("x*y,  x = 3, y = 4", exact=True).first.wait_for(timeout=5000)
+
+
 def test_back_leads_to_what_was_there_before_an_example_was_chosen(opened, visit):
     tab = opened("#f=x*y&x=3&y=4")
     tab.select_option("[aria-label='examples']", label="Newton's iteration")

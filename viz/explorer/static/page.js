@@ -41,6 +41,7 @@ export function explore(place, { panels = [] } = {}) {
     newest = null, // what the panels are about to show
     waiting = 0,
     telling = 0, // the timer until a problem is told
+    here = null, // the hash that was read or written last
     addressing = 0, // the timer until the next address may be set
     told = null; // the address that was set last
   const remembered = new Map(Object.entries(state.values)); // of names that were there before, too
@@ -83,6 +84,7 @@ export function explore(place, { panels = [] } = {}) {
   formula.addEventListener("keydown", editing);
   window.addEventListener("pagehide", setAddress);
   window.addEventListener("hashchange", () => {
+    here = location.hash;
     const found = fromAddress(location.hash);
     if (found && toAddress(found) !== toAddress(state)) open(found);
   });
@@ -259,7 +261,9 @@ export function explore(place, { panels = [] } = {}) {
     }, ADDRESS_WAIT);
   }
   function setAddress() {
+    if (here !== null && location.hash !== here) return; // after Back, until hashchange tells of it
     history.replaceState(null, "", (told = toAddress(state)));
+    here = location.hash;
   }
 
   write();
