@@ -14,7 +14,7 @@ from functools import wraps
 from itertools import repeat
 from typing import Any
 
-from .backend import float32, in_range, integer_of, is_narrow, modulo
+from .backend import float32, in_range, integer_of, is_narrow, modulo, shares_memory
 from .explain import check_integer
 from .half_precision import accumulating, is_factor, scaling
 from .scalar import FUNCTIONS, formula
@@ -233,14 +233,8 @@ def in_new_memory(forward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(forward)
     def run(library: Any, *arrays: Any, **params: Any) -> Any:
         result = forward(library, *arrays, **params)
-        operands = [a for a in arrays if isinstance(a, library.ndarray)]
-
-        def own(made: Any) -> Any:
-            shared = isinstance(made, library.ndarray) and any(
-                library.may_share_memory(made, a) for a in operands
-            )
-            return made.copy() if shared else made
-
+        operands = [a for a in arrays if hasattr(a, "base")]
+        own: Any = lambda y: y.copy() if any(shares_memory(y, a) for a in operands) else y
         return tuple(map(own, result)) if isinstance(result, tuple) else own(result)
 
     return run

@@ -78,11 +78,16 @@ def without_views(text: str, names: Sequence[str]) -> str:
     return "".join(line for line in lines if not any(f"{name}View" in line for name in names))
 
 
-def in_english(text: str) -> str:
-    """The viewer's module without the texts of other languages."""
+def around_texts(text: str) -> tuple[str, str, str]:
+    """The viewer's module before the table of its texts, this table, and what follows it."""
     start = text.index("const TEXTS = {")
     end = text.index("\n};", start) + 1
-    before, words, after = text[:start], text[start:end], text[end:]
+    return text[:start], text[start:end], text[end:]
+
+
+def in_english(text: str) -> str:
+    """The viewer's module without the texts of other languages."""
+    before, words, after = around_texts(text)
     before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
     return before + _OTHER_LANGUAGES.sub("", words) + after
 

@@ -96,10 +96,7 @@ class _Mentioned:
 def script() -> str:
     """The page and the viewer as one ES module that imports nothing, with those words of the
     interface that it can show."""
-    text = bundle.in_english(joined("explore.js"))
-    start = text.index("const TEXTS = {")
-    end = text.index("\n};", start) + 1
-    before, words, after = text[:start], text[start:end], text[end:]
+    before, words, after = bundle.around_texts(bundle.in_english(joined("explore.js")))
     mentioned = _Mentioned(before + after)
     return before + _WORD.sub(lambda w: w[0] if mentioned(w[1]) else "", words) + after
 
