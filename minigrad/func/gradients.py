@@ -479,11 +479,11 @@ def _break_cycles(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
     taken inside, and the outputs: the node of y = exp(x) saves y with its tangent, whose node has
     that of y as a parent.
     """
-    reached = {x.node for x in inputs if x.node is not None}
-    first = min((node.sequence_number for node in reached), default=0)
     order = _history(outputs)
     if not any([node.saved_tangents for node in order]):
         return
+    reached = {x.node for x in inputs if x.node is not None}
+    first = min((node.sequence_number for node in reached), default=0)
     for node in reversed(order):
         inner = isinstance(node, Leaf) and node.sequence_number > first and not _is_variable(node)
         if inner or any(parent in reached for parent in node.parents):
