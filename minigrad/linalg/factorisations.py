@@ -17,6 +17,7 @@ Differentiation of Pseudo-Inverses (1973); complex phases as in PyTorch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
@@ -110,14 +111,22 @@ def _pinv(xp: Any, x: Any, *, rtol: float, atol: float = 0.0) -> Any:
     return adjoint(vh) @ (xp.where(counts, 1 / xp.where(counts, s, 1), 0)[..., None] * adjoint(u))
 
 
+_PINV_PULL = "(H(g) - x @ y @ H(g)) @ y @ H(y) + H(y) @ y @ (H(g) - H(g) @ y @ x) - H(y) @ g @ H(y)"
+_PINV_PUSH = "y @ H(y) @ (H(t) - H(t) @ x @ y) + (H(t) - y @ x @ H(t)) @ H(y) @ y - y @ t @ y"
+
+
+def _transposes(operands: Sequence[Any], text: str) -> tuple[str]:
+    """The text of a rule, whose conjugate transposes are transposes for real numbers."""
+    return (text if operands[0].dtype.kind == "c" else text.replace("H(", "T("),)
+
+
 pinv = general(
     "pinv",
     _pinv,
     [_pinv_pull],
     [_pinv_push],
-    pull_notation="(T(g) - x @ y @ T(g)) @ y @ T(y) + T(y) @ y @ (T(g) - T(g) @ y @ x)"
-    " - T(y) @ g @ T(y)",
-    push_notation="y @ T(y) @ (T(t) - T(t) @ x @ y) + (T(t) - y @ x @ T(t)) @ T(y) @ y - y @ t @ y",
+    pull_notation=lambda operands, **_: _transposes(operands, _PINV_PULL),
+    push_notation=lambda operands, **_: _transposes(operands, _PINV_PUSH),
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(8),
@@ -515,9 +524,23 @@ _LU_PULL = "inv(T(L(y))) @ (tril(T(L(y)) @ g, -1) + triu(g @ T(U(y)))) @ inv(T(U
 _LU_PUSH = "L(y) @ tril(inv(L(y)) @ t @ inv(U(y)), -1) + triu(inv(L(y)) @ t @ inv(U(y))) @ U(y)"
 
 
-def _of_square(x: Any, text: str) -> str | None:
-    """The text of a rule, with the factors L and U of the result; for square matrices."""
-    return text if x.shape[-2] == x.shape[-1] else None
+_TALL_LU_PULL = (
+    "vstack(inv(T(top(L(y)))) @ (tril(T(top(L(y))) @ top(g), -1)"
+    " + triu(top(g) @ T(U(y)) - T(bottom(L(y))) @ bottom(g))) @ inv(T(U(y))),"
+    " bottom(g) @ inv(T(U(y))))"
+)
+_TALL_LU_PUSH = (
+    "L(y) @ tril(inv(top(L(y))) @ top(t) @ inv(U(y)), -1)"
+    " + vstack(triu(inv(top(L(y))) @ top(t) @ inv(U(y))) @ U(y),"
+    " (bottom(t) - bottom(L(y)) @ inv(top(L(y))) @ top(t)) @ inv(U(y)))"
+)
+
+
+def _by_shape(operands: Sequence[Any], square: str, tall: str) -> tuple[str]:
+    """The text of a rule, with the factors L and U of the result; of a matrix with more rows than
+    columns, the rows that make a square are its top, the others its bottom."""
+    shape = operands[0].shape
+    return (square if shape[-2] == shape[-1] else tall,)
 
 
 lu = general(
@@ -525,8 +548,8 @@ lu = general(
     lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None),
     [_lu_pull],
     [_lu_push],
-    pull_notation=lambda operands: (_of_square(operands[0], _LU_PULL),),
-    push_notation=lambda operands: (_of_square(operands[0], _LU_PUSH),),
+    pull_notation=lambda operands: _by_shape(operands, _LU_PULL, _TALL_LU_PULL),
+    push_notation=lambda operands: _by_shape(operands, _LU_PUSH, _TALL_LU_PUSH),
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
 )

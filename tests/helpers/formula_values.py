@@ -127,6 +127,11 @@ def _transposed(x: Any) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
+def _top(x: Any) -> Any:
+    """The square of the first rows."""
+    return x[..., : x.shape[-1], :]
+
+
 WORDS: dict[str, Any] = {
     "abs": np.abs, "conj": np.conj, "real": np.real, "imag": np.imag, "sqrt": np.sqrt,
     "ln": np.log, "sin": np.sin, "cos": np.cos, "sinh": np.sinh, "cosh": np.cosh, "e": np.e,
@@ -145,7 +150,9 @@ WORDS: dict[str, Any] = {
     "solve": np.linalg.solve,
     "cofactors": lambda x: _transposed(np.linalg.inv(x)) * np.linalg.det(x)[..., None, None],
     "fft": _transformed, "clone": np.copy, "identity": np.copy, "cast": np.copy,
-    "zeros_like": np.zeros_like, "U": np.triu,
-    "L": lambda y: np.tril(y, -1) + np.eye(y.shape[-1]),
+    "zeros_like": np.zeros_like, "U": lambda y: np.triu(_top(y)),
+    "L": lambda y: np.tril(y, -1) + np.eye(*y.shape[-2:]),
+    "top": _top, "bottom": lambda x: x[..., x.shape[-1] :, :],
+    "vstack": lambda *parts: np.concatenate(parts, -2),
     "reverse_cumsum": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
 }  # fmt: skip
