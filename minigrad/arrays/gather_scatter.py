@@ -39,6 +39,7 @@ def index_select(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     index = as_index(index, x.shape[axis] if x.ndim else 1, "index_select")
     if index.ndim > 1:
         raise ShapeError(f"index_select: the index must be a vector, got shape {index.shape}.")
+    _check_one_place("index_select", x, index)
     if x.ndim == 0:
         return fn.clone(x)
     return fn.getitem(x, along(axis, index.reshape(-1)))
@@ -168,25 +169,47 @@ def _place(x: Tensor, dim: int, index: TensorLike, function: str) -> tuple[int, 
     return axis, index.reshape(-1)
 
 
-def _whole(
-    x: Tensor, dim: int, index: TensorLike, source: TensorLike, accumulate: bool, function: str
-) -> Tensor:
-    """Parts of `source` written to (or added at) the indices of one dimension."""
+def _check_one_place(function: str, x: Tensor, index: Tensor) -> None:
+    """Raise ShapeError unless a 0-d x, which has one place, is given one index."""
+    if x.ndim == 0 and index.numel() != 1:
+        raise ShapeError(
+            f"{function}: x has no dimensions, so it takes one index, got {index.numel()}."
+        )
+
+
+def _parts(
+    x: Tensor, dim: int, index: TensorLike, source: TensorLike, function: str
+) -> tuple[Tensor, int, Tensor, Tensor]:
+    """x with one dimension at least, the axis, a vector of indices, and as many parts of `source`.
+
+    A 0-d source is one part of a 0-d x; `index_copy` takes it for a vector of one element too, and
+    vectors for a 0-d x, as in PyTorch.
+    """
     axis, index = _place(x, dim, index, function)
-    source = as_tensor(source)
+    source, copies = as_tensor(source), function == "index_copy"
     if source.dtype != x.dtype:
         raise DTypeError(
             f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
         )
-    if x.ndim == 0:
-        return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())
-    wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
-    if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
+    if not copies:
+        _check_one_place(function, x, index)
+    parts = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
+    wanted = parts if copies or x.ndim else ()
+    if source.shape != wanted and not (copies and source.ndim == 0 and parts == (1,)):
         raise ShapeError(
             f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim}"
             f" the source must have shape {wanted}, got {source.shape}."
         )
-    return written(x, source.reshape(wanted), along(axis, index), accumulate, function)
+    return x if x.ndim else x.reshape(1), axis, index, source.reshape(parts)
+
+
+def _whole(
+    x: Tensor, dim: int, index: TensorLike, source: TensorLike, accumulate: bool, function: str
+) -> Tensor:
+    """Parts of `source` written to (or added at) the indices of one dimension."""
+    wide, axis, index, source = _parts(x, dim, index, source, function)
+    result = written(wide, source, along(axis, index), accumulate, function)
+    return result if x.ndim else result.reshape(())
 
 
 @public(in_place=True)
@@ -392,25 +415,16 @@ def index_reduce(
 
     reduce: "prod", "mean", "amax", "amin"; include_self as there.
     """
-    x, index, source = as_tensor(x), as_tensor(index), as_tensor(source)
+    x = as_tensor(x)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise ValueError(
             f'index_reduce: reduce must be "prod", "mean", "amax" or "amin", got {reduce!r}. To add'
             " there is index_add."
         )
-    axis = fn.axis_of(x.ndim, dim, "index_reduce")
-    index = as_index(index, x.shape[axis] if x.ndim else 1, "index_reduce").reshape(-1)
-    if x.ndim == 0:
-        return scatter_reduce(x, 0, index, source.reshape(-1), reduce, include_self=include_self)
-    wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
-    if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
-        raise ShapeError(
-            f"index_reduce: the source must have the shape {wanted}, got {source.shape}."
-        )
-    everywhere = fn.broadcast_to(index.reshape((-1, *(1,) * (x.ndim - axis - 1))), wanted)
-    return scatter_reduce(
-        x, axis, everywhere, source.reshape(wanted), reduce, include_self=include_self
-    )
+    wide, axis, index, source = _parts(x, dim, index, source, "index_reduce")
+    everywhere = fn.broadcast_to(index.reshape((-1, *(1,) * (wide.ndim - axis - 1))), source.shape)
+    result = scatter_reduce(wide, axis, everywhere, source, reduce, include_self=include_self)
+    return result if x.ndim else result.reshape(())
 
 
 @fn.in_own_memory

@@ -149,3 +149,13 @@ def test_masks_of_one_number():
         x[...] = x + 1
         x[None] = x + 1
         assert x.item() == 7
+
+
+def test_index_copy_into_one_number_takes_a_vector_as_in_pytorch():
+    x, source = mg.tensor(1.0, requires_grad=True), mg.tensor([2.0, 3.0], requires_grad=True)
+    copied = x.index_copy(0, mg.tensor([0, 0]), source)
+    assert copied.shape == () and copied.item() == 3
+    copied.backward()
+    assert x.grad.item() == 0
+    nothing = x.index_copy(0, mg.tensor([], dtype=mg.int64), source[:0])
+    assert nothing.shape == () and nothing.item() == 1

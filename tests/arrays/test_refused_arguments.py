@@ -113,7 +113,14 @@ mg.combinations(X)  # ShapeError: needs a vector
 mg.block_diag(X, X.unsqueeze(0))  # ShapeError: tensor 1
 mg.linalg.qr(X, "full")  # ValueError: complete
 mg.index_reduce(X, 0, mg.tensor([0]), X, "amax")
-    # ShapeError: must have the shape \(1, 4\), got \(3, 4\)
+    # ShapeError: source must have shape \(1, 4\), got \(3, 4\)
+mg.index_select(X[0, 0], 0, mg.tensor([0, 0]))  # ShapeError: takes one index, got 2
+mg.index_add(X[0, 0], 0, [0, 0], X[0, 0])  # ShapeError: takes one index, got 2
+mg.index_add(X[0, 0], 0, [0], X[0, :1])  # ShapeError: source must have shape \(\), got \(1,\)
+mg.index_add(X[0], 0, [0], X[0, 0])  # ShapeError: source must have shape \(1,\), got \(\)
+mg.index_copy(X[0, 0], 0, [0, 0], X[0, 0])  # ShapeError: source must have shape \(2,\), got \(\)
+mg.index_reduce(X[0, 0], 0, mg.tensor([0]), X[0], "prod")
+    # ShapeError: source must have shape \(\), got \(4,\)
 mg.index_reduce(X, 0, mg.tensor([0]), X, "sum")  # ValueError: index_add
 mg.index_reduce(X, 0, mg.tensor([3]), X[:1], "mean")
     # IndexError: index_reduce: index 3 is out of range
