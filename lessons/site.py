@@ -176,14 +176,15 @@ def live_page() -> str:
     """The page that differentiates. As a frame of another page of the site it tells its height,
     and takes the theme of that page.
     """
-    from minigrad.viz.explorer import bundle, page, squeeze
+    from minigrad.viz.explorer import bundle, page
     from minigrad.viz.html_document import html_document
+    from minigrad.viz.squeeze import squeezed
 
     program = bundle.script() + "\n" + (STATIC / "framed.js").read_text(encoding="utf-8")
     return html_document(
         page.TITLE,
-        squeeze.squeezed_style(bundle.stylesheet()),
-        squeeze.squeezed(program),
+        bundle.stylesheet(),
+        squeezed(program),
         "This page differentiates a function that you type, and needs JavaScript for it.",
     )
 

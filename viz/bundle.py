@@ -23,7 +23,6 @@ _JSON = re.compile(
 _EXPORT = re.compile(r"^export (?=(?:async )?function |const |let |class )", re.M)
 _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
 _OTHER_TITLES = re.compile(r', zh: "[^"]*"')
-_COMMENT = re.compile(r"(?ms)^ *//[^\n]*$|^ */\*.*?\*/ *$")
 
 
 def parts(first: Path = STATIC / "viewer" / "main.js", without: Sequence[str] = ()) -> list[Path]:
@@ -114,11 +113,3 @@ def stylesheet() -> str:
     first = STATIC / "stepper.css"
     files = [first, *sorted((STATIC / "viewer").rglob("*.css"))]
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
-
-
-@cache
-def compact(text: str) -> str:
-    """Code without its indentation and its lines of comment: a tenth less in every page and
-    every cell output.
-    """
-    return re.sub(r"(?m)^\s+", "", _COMMENT.sub("", text))

@@ -19,12 +19,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz import scale, texts
-from minigrad.viz.bundle import compact, script, stylesheet
+from minigrad.viz.bundle import script, stylesheet
 from minigrad.viz.html_document import html_document, source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, plain, runs, symbol_runs
 from minigrad.viz.speech import spoken, table_words
+from minigrad.viz.squeeze import squeezed, squeezed_style
 from minigrad.viz.texts import words
 
 from minigrad.trace.replay import state_at
@@ -226,7 +227,7 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     """
     kind, document = kept(shown)
     lang = str(options.get("lang", "en"))
-    program = compact(_program(shown, lang)) + _START % {
+    program = squeezed(_program(shown, lang)) + squeezed(_START) % {
         "options": embed(
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
         )
@@ -241,7 +242,7 @@ def page_style(framed: bool) -> str:
         "padding": "5px" if framed else "16px",
         "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
     }
-    return compact(stylesheet()) + _PAGE_CSS % around
+    return squeezed_style(stylesheet()) + _PAGE_CSS % around
 
 
 def _program(shown: Mapping[str, Any], lang: str) -> str:
@@ -443,7 +444,7 @@ def in_frame(
         f' open><summary>{summary}</summary>{plain}</details><iframe class="minigrad-frame"'
         f' sandbox="allow-scripts allow-downloads" allow="clipboard-write *; fullscreen *"'
         f' title="{name}" width="100%" height="{height}" frameborder="0"'
-        f' srcdoc="{inside}"></iframe>{below}<script>{_HOST}</script></div>'
+        f' srcdoc="{inside}"></iframe>{below}<script>{squeezed(_HOST)}</script></div>'
     )
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.viz.bundle import compact, script, stylesheet
+from minigrad.viz.bundle import script, stylesheet
 from minigrad.viz.layout import with_layout
 from minigrad.viz.page import TraceFrame, embed, options_of, packed, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
+from minigrad.viz.squeeze import squeezed, squeezed_style
 
 try:
     import anywidget
@@ -55,8 +56,8 @@ class Stepper(anywidget.AnyWidget):
         beyond full detail.
     """
 
-    _esm = compact(script())
-    _css = compact(stylesheet())
+    _esm = squeezed(script())
+    _css = squeezed_style(stylesheet())
 
     trace = traitlets.Dict()
     packed = traitlets.Bytes(read_only=True).tag(sync=True)

@@ -5,7 +5,6 @@ import re
 import pytest
 from minigrad.viz.bundle import parts
 from minigrad.viz.explorer import bundle, javascript
-from minigrad.viz.explorer.squeeze import squeezed
 
 from minigrad import ops
 from minigrad.core.primitive import elementwise, registry
@@ -140,24 +139,6 @@ def test_each_module_has_what_others_import_from_it(tmp_path, whole):
     ]
     lacks = [(of, name) for of, name, text in asked if not re.search(rf"\b{name}\b", text)]
     assert lacks == [] and len(asked) > 150
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("const a = 1; // a note\nlet b  =  2;", "const a=1;let b=2;\n"),
-        (
-            "f('//', \"a  b\", `c  ${ g(1) }  // d`) /* e */",
-            "f('//',\"a  b\",`c  ${ g(1) }  // d`)\n",
-        ),
-        ("x = a / b / c; y = /[/ ]+ '/u.test(z)", "x=a/b/c;y=/[/ ]+ '/u.test(z)\n"),
-        ("f(a, [\n  b,\n  c,\n])\n  .then(d)\n(e)", "f(a,[b,c]).then(d)\n(e)\n"),
-        ("a + ++b; c++ + d; e / /f/.g; h-- - 1;", "a+ ++b;c++ +d;e/ /f/.g;h-- -1;\n"),
-        ("return a\n  + b - -c;", "return a\n+b- -c;\n"),
-    ],
-)
-def test_squeezing_keeps_texts_patterns_and_line_breaks(text, expected):
-    assert squeezed(text) == expected
 
 
 def test_the_page_has_each_word_that_it_asks_for_and_no_words_of_what_it_cannot_show():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minigrad.viz import bundle
 from minigrad.viz.explorer.javascript import rules
-from minigrad.viz.explorer.squeeze import squeezed_style
+from minigrad.viz.squeeze import squeezed_style
 
 STATIC = Path(__file__).parent / "static"
 

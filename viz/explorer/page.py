@@ -8,8 +8,8 @@ every request and every script but its own, which is named by its hash.
 from __future__ import annotations
 
 from minigrad.viz.explorer.bundle import script, stylesheet
-from minigrad.viz.explorer.squeeze import squeezed
 from minigrad.viz.html_document import html_document
+from minigrad.viz.squeeze import squeezed
 
 TITLE = "Differentiate a function, step by step"
 _WITHOUT_SCRIPTS = (

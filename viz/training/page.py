@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from minigrad.viz.bundle import compact
 from minigrad.viz.html_document import html_document
 from minigrad.viz.page import embed, in_frame, kept, options_of
+from minigrad.viz.squeeze import squeezed, squeezed_style
 from minigrad.viz.texts import words
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
@@ -54,10 +54,10 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
         shown["title"] = title
     kind, document = kept(shown)
     name = str(shown["title"] or words(lang)("training"))
-    style = compact(stylesheet()) + _CSS % (
+    style = squeezed_style(stylesheet()) + _CSS % (
         ("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)")
     )
-    program = compact(script()) + _START % embed(lang)
+    program = squeezed(script()) + squeezed(_START) % embed(lang)
     data = f'<script type="{kind}" id="history">{document}</script>\n'
     return html_document(name, style, program, plain_table(history, lang), data, lang)
 

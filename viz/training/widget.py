@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.viz.page import embed, options_of, packed
+from minigrad.viz.squeeze import squeezed, squeezed_style
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
 
@@ -34,8 +35,8 @@ class TrainingView(anywidget.AnyWidget):
         it. -1: the newest.
     """
 
-    _esm = script()
-    _css = stylesheet()
+    _esm = squeezed(script())
+    _css = squeezed_style(stylesheet())
 
     history = traitlets.Dict()
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
