@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from .core.observe import Event, Observer, observation, observers
 
@@ -56,13 +56,18 @@ def notify(method: str, *details: Any) -> None:
             getattr(observer, method)(*details)
 
 
-Pooling = tuple[dict[str, Any], ...]
-"""The windows of a pooling, the parameters for each axis, in the order in which they are pooled."""
+class Pooling(NamedTuple):
+    """A pooling as the stages that it is computed in. windows: the parameters for each axis, in the
+    order in which they are pooled; divisors: by what the sums are divided then, numbers or tensors
+    of numbers along one axis."""
+
+    windows: tuple[dict[str, Any], ...]
+    divisors: tuple[Any, ...] = ()
 
 
 class Calls(threading.local):
     """The modules whose calls are under way in this thread, the outermost first; and the pooling
-    over several axes that is."""
+    of several stages that is."""
 
     modules: tuple[Any, ...] = ()
     pooling: Pooling | None = None

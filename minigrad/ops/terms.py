@@ -23,8 +23,9 @@ Index = tuple[Axis, ...]
 class Terms(NamedTuple):
     """sizes: how many values each variable of the loop has; result, operands: the index of each
     array; added: positions of operands that are no factors but are added to the sum; combine:
-    "sum", or "largest" (the first of the largest). An index outside an operand reads its padding,
-    which counts as 0, and is never the largest.
+    "sum", or "largest" (the first of the largest); divisors: for each axis of the result by what
+    its elements are divided, one number or one for each place. An index outside an operand reads
+    its padding, which counts as 0, and is never the largest.
     """
 
     sizes: Shape
@@ -32,6 +33,7 @@ class Terms(NamedTuple):
     operands: tuple[Index, ...]
     added: tuple[int, ...] = ()
     combine: str = "sum"
+    divisors: tuple[Sequence[float], ...] = ()
 
 
 Formula = Callable[[Sequence[Shape], Shape, dict[str, Any]], Terms | None]
@@ -112,8 +114,8 @@ def kernel_terms(ins: Sequence[Shape], out: Shape, params: dict[str, Any]) -> Te
 
 
 def pooling_terms(combine: str) -> Formula:
-    """Windows along one axis, or along those of `windows`: their sums, or their largest
-    elements."""
+    """Windows along one axis, or along those of `windows`: their sums, by `counted` their means,
+    or their largest elements."""
 
     def terms(ins: Sequence[Shape], out: Shape, params: dict[str, Any]) -> Terms:
         windows = sorted(params.get("windows", [params]), key=lambda window: window["axis"])
@@ -123,7 +125,10 @@ def pooling_terms(combine: str) -> Formula:
             along = (axis, window["stride"]), (k, window["dilation"])
             index[axis] = -window["padding"][0], along
         sizes = (*out, *(window["size"] for window in windows))
-        return Terms(sizes, plain(*range(len(out))), (tuple(index),), combine=combine)
+        counts = params.get("counted")
+        divisors = tuple(counts.get(axis, (1,)) for axis in range(len(out))) if counts else ()
+        result = plain(*range(len(out)))
+        return Terms(sizes, result, (tuple(index),), combine=combine, divisors=divisors)
 
     return terms
 
@@ -148,4 +153,5 @@ def as_data(found: Terms | None) -> dict[str, Any] | None:
     ]
     data: dict[str, Any] = {"sizes": list(found.sizes), "result": result, "operands": operands}
     data["combine"] = found.combine
+    data |= {"divisors": [list(one) for one in found.divisors]} if found.divisors else {}
     return data | ({"added": list(found.added)} if found.added else {})

@@ -142,6 +142,12 @@ def _terms(terms: Any, shape: list[int], where: str) -> None:
     added = terms.get("added", [])
     good = is_list(added) and all(is_count(n) and n < len(operands) for n in added)
     need(good, f"{where}.added", "must be positions of operands")
+    divisors = terms.get("divisors", [[1]] * len(shape))
+    good = is_list(divisors) and len(divisors) == len(shape) and all(map(is_list, divisors))
+    fits = good and all(len(one) in (1, n) for one, n in zip(divisors, shape, strict=True))
+    numbers = [number for one in divisors for number in one] if fits else [None]
+    good = all(isinstance(number, int | float) and number for number in numbers)
+    need(good, f"{where}.divisors", "must be numbers along each axis")
     for index in (result, *operands):
         for along in index if is_list(index) else [index]:
             good = (

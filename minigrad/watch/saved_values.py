@@ -275,7 +275,9 @@ def _saved(place: Any, name: str, operands: list[str | None]) -> list[str]:
     """The names of the values that the backward rule keeps."""
     if not isinstance(place, OpNode):
         return []
-    found = [operands[s] if s >= 0 else name for s in place.plan.sources if s >= OUTPUT]
+    # of a pooling the last stage's node, whose other operands are no nodes of the Trace
+    known = {OUTPUT: name, **dict(enumerate(operands))}
+    found = [known.get(source) for source in place.plan.sources]
     return [f for f in dict.fromkeys(found) if f is not None]
 
 

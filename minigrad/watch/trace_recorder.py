@@ -36,7 +36,7 @@ from . import sentences
 from .adjoints import Adjoints
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
-from .pooling_steps import over_axes, position, written_parameters
+from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap
 from .tangents import tangent_step
 from .trace_writer import TraceWriter
@@ -78,7 +78,7 @@ class OperationCall:
         self.variable: tuple[FrameType, str] | None = None
         self.stage = "primal"
         self.of: str | None = None
-        # of a pooling over several axes: its windows, and for which of them this operation is
+        # of a pooling of several stages: the pooling, and which of its stages this operation is
         self.pooling: tuple[Pooling, int] | None = None
 
 
@@ -116,7 +116,7 @@ class TraceRecorder(TraceWriter):
         self._outer_pass = state.running_pass
         self._problem: AutogradError | None = None
         self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
-        # of a pooling over several axes: the operations before the last, each with its result
+        # of a pooling of several stages: the operations before the last, each with its result
         self._pooled: list[tuple[OperationCall, Tensor]] = []
         self._axes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # results that were read
 
@@ -158,7 +158,7 @@ class TraceRecorder(TraceWriter):
         return name
 
     def _axis_of(self, value: Tensor, place: Node) -> str:
-        """What a pooling has after some of its axes: a derivative that the function itself takes
+        """What a pooling has after some of its stages: a derivative that the function itself takes
         reads it. Which elements were chosen does not change with it, so that it is a constant."""
         if place not in self._axes:
             name = self._axes[place] = self.fresh_name("c")
@@ -453,7 +453,7 @@ class TraceRecorder(TraceWriter):
         return call
 
     def _note_pooled(self) -> None:
-        """Axes of a pooling that was not completed are operations of their own."""
+        """Stages of a pooling that was not completed are operations of their own."""
         held, self._pooled = self._pooled, []
         for call, result in held:
             call.pooling = None
@@ -500,12 +500,13 @@ class TraceRecorder(TraceWriter):
         step for each tangent.
         """
         if call.pooling is not None:
-            windows, number = call.pooling
-            if number < len(windows) - 1:
+            pooling, number = call.pooling
+            if number < len(pooling.windows) + len(pooling.divisors) - 1:
                 self._pooled.append((call, result))
                 return
-            call.primitive = over_axes(call.primitive.name, len(windows))
-            call.params = written_parameters(windows)
+            first = self._pooled[0][0].primitive
+            call.primitive = in_one(first.name, pooling)
+            call.params = written_parameters(pooling)
         several = isinstance(result, tuple)
         for index, out in enumerate(result if several else (result,)):
             if isinstance(out, Tensor):

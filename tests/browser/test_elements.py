@@ -43,11 +43,16 @@ def batch(a, b):
     return (a @ b).square().sum()
 
 
+def means(x):
+    return F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False).square().sum()
+
+
 PROGRAMS = {
     "product": (product, [numbers(3, 4), numbers(4, 2)]),
     "vector": (batch, [numbers(3, 2), numbers(2)]),
     "batch": (batch, [numbers(2, 3, 2), numbers(2, 4)]),
     "images": (images, [numbers(2, 2, 5, 6), numbers(3, 2, 3, 3), numbers(3)]),
+    "means": (means, [numbers(1, 2, 5, 6)]),
     "groups": (grouped, [numbers(1, 2, 6, 5), numbers(2, 1, 2, 2)]),
     "transposed": (back_up, [numbers(1, 2, 3, 3), numbers(2, 1, 3, 3)]),
     "layer": (layer, [numbers(3, 2), numbers(4, 2), numbers(4)]),
@@ -255,6 +260,22 @@ def test_a_pooling_says_which_element_it_chose(show):
     assert said.inner_text() == "x̄[0, 0, 2] = 1 = 1".replace("x̄", "x\u0304")
     cells.nth(3).hover()  # of two equal ones the first was chosen
     assert said.inner_text() == "x\u0304[0, 0, 3] = nothing = 0"
+
+
+def test_a_mean_of_a_window_is_divided_by_what_it_counts(show):
+    x = [[[[3.0, 1.0, 2.0], [2.0, 0.0, 5.0]]]]
+    mean = lambda x: F.avg_pool2d(x, 2, ceil_mode=True).sum()
+    trace = trace_function(mean, x, mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    said, cells = viewer.locator(".mg-element .mg-meet"), viewer.locator(".mg-board td")
+    cells.nth(0).hover()
+    assert said.inner_text() == "v1[0, 0, 0, 0] = (3 + 1 + 2 + 0) / 4 = 1.5"
+    cells.nth(1).hover()  # the window that hangs over has two elements
+    assert said.inner_text() == "v1[0, 0, 0, 1] = (2 + 5) / 2 = 3.5"
+    to(viewer, step_at(trace, "adjoint", "x"))
+    cells.nth(5).hover()
+    assert said.inner_text() == "x\u0304[0, 0, 1, 2] = 1 / 2 = 0.5"
 
 
 def test_other_steps_name_those_in_which_elements_meet(show):

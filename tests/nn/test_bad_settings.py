@@ -111,6 +111,8 @@ F.embedding(mg.tensor([-1]), mg.zeros(5, 3))  # IndexError: embedding
 F.batch_norm(mg.zeros(1, 3), training=True)  # ValueError: more than one value
 F.scaled_dot_product_attention(H, H[:, :2], H, enable_gqa=True)  # ShapeError: multiple
 F.scaled_dot_product_attention(*[H[0, 0]] * 3, enable_gqa=True)  # ShapeError: third axis
+F.adaptive_max_pool2d(mg.zeros(1, 1, 0, 4), 2)
+    # ShapeError: adaptive_max_pool2d: an input of shape .* has no elements along axis 2
 F.adaptive_avg_pool2d(mg.zeros(1, 1, 4, 4), (2,))
     # ValueError: adaptive_avg_pool2d: output_size must be one number or 2
 F.channel_shuffle(mg.zeros(1, 4, 2), 0)  # ShapeError: channel_shuffle: .* 0 groups

@@ -131,6 +131,7 @@ def test_empty_loops_have_no_terms() -> None:
     ("change", "message"),
     [
         (lambda node, value: node["terms"].update(combine="least"), "combine"),
+        (lambda node, value: node["terms"].update(divisors=[[2]]), "divisors"),
         (lambda node, value: node["terms"].update(result=[]), "result"),
         (lambda node, value: node["terms"].update(operands=[[[0, [99, 1]]]]), "variable, factor"),
         (lambda node, value: node["terms"].update(added=[7]), "positions of operands"),

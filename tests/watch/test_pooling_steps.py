@@ -1,4 +1,4 @@
-"""A pooling over several axes is one step, in each mode, and its numbers are the engine's."""
+"""A pooling of several stages is one step, in each mode, and its numbers are the engine's."""
 
 from typing import Any
 
@@ -44,12 +44,33 @@ def formulas(trace: Any, node: str) -> dict[str, str]:
             "max_pool3d(x, size 2×2×2)", "x.[argmax x]", "max_unpool3d(v-1, argmax x)",
         ),
         (
-            lambda x: F.avg_pool2d(x, 2, padding=1).square().sum(), X, "sum_pool2d",
-            "sum_pool2d(x, size 2×2, padding 1)", "sum_pool2d x.", "sum_unpool2d v-1",
+            lambda x: F.avg_pool2d(x, 2, padding=1).square().sum(), X, "avg_pool2d",
+            "avg_pool2d(x, size 2×2, padding 1)", "avg_pool2d x.", "sum_unpool2d(v-1 / 4)",
+        ),
+        (
+            lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False).square().sum(), X,
+            "avg_pool2d", "avg_pool2d(x, size 3×3, stride 2, padding 1, 0, 1, 0)", "avg_pool2d x.",
+            "sum_unpool2d(v-1 / counts)",
+        ),
+        (
+            lambda x: F.avg_pool2d(x, 2, divisor_override=3).square().sum(), X,
+            "avg_pool2d", "avg_pool2d(x, size 2×2)", "avg_pool2d x.", "sum_unpool2d(v-1 / 3)",
+        ),
+        (
+            lambda x: F.adaptive_avg_pool2d(x, (3, 2)).square().sum(), X, "avg_pool2d",
+            "avg_pool2d(x, size 2×3, stride 1, 3)", "avg_pool2d x.", "sum_unpool2d(v-1 / 6)",
+        ),
+        (
+            lambda x: F.adaptive_max_pool3d(x, 2).square().sum(), CUBES, "max_pool3d",
+            "max_pool3d(x, size 2×2×2)", "x.[argmax x]", "max_unpool3d(v-1, argmax x)",
+        ),
+        (
+            lambda x: F.avg_pool1d(x, 2).square().sum(), X[0], "avg_pool1d",
+            "avg_pool1d(x, size 2)", "avg_pool1d x.", "sum_unpool1d(v-1 / 2)",
         ),
     ],
 )  # fmt: skip
-def test_a_pooling_over_several_axes_is_one_step(
+def test_a_pooling_of_several_stages_is_one_step(
     f: Any, x: Any, op: str, value: str, push: str, pull: str
 ) -> None:
     t = np.random.default_rng(2).normal(size=x.shape)

@@ -10,14 +10,15 @@ largest, its sum the sum of their sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ... import functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
-from ...observers import calls
+from ...observers import Pooling, calls
 from ...ops import pooling as pooling_ops
 from ...ops.elementwise import in_float32
 from ...ops.index import index_put
@@ -67,12 +68,17 @@ def _max_pool(axes: int) -> Callable[..., Any]:
 max_pool1d, max_pool2d, max_pool3d = _MAX_POOLS = numbered(_max_pool)
 
 
-def _pooled(operation: Any, x: Any, setup: list[dict[str, Any]]) -> Any:
-    """Pool axis by axis; who observes may ask for all of them (observers.py)."""
-    calls.pooling = tuple(setup) if len(setup) > 1 else None
+def _pooled(
+    operation: Any, x: Any, setup: list[dict[str, Any]], divisors: Sequence[Any] = ()
+) -> Any:
+    """Pool axis by axis, then divide; who observes may ask for all of it (observers.py)."""
+    stages = len(setup) + len(divisors)
+    calls.pooling = Pooling(tuple(setup), tuple(divisors)) if stages > 1 else None
     try:
         for along in setup:
             x = operation(x, **along)
+        for divisor in divisors:
+            x = x / divisor
         return x
     finally:
         calls.pooling = None
@@ -195,20 +201,30 @@ def _avg_pooled(
     x = as_tensor(x)
     if override == 0:
         raise ValueError(f"{function}: divisor_override must not be zero.")
-    shape, dtype = x.shape, x.dtype
     setup = _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, function)
-    x, divisor = _pooled(pooling_ops.sum_pool, x, setup), override or 1
+    return _mean_of_windows(x, setup, include, override)
+
+
+def _mean_of_windows(
+    x: Tensor, setup: list[dict[str, Any]], include: bool = True, override: int | None = None
+) -> Tensor:
+    """The sums of windows by how many elements each has. include: those of the padding, too."""
+    divisor, divisors = override or 1, list[Any]()
     for along in setup if override is None else ():
-        axis, p, n = along["axis"], along["padding"][0], shape[along["axis"]]
-        low, high = (-p, n + p) if include else (0, n)
-        starts = [i * along["stride"] - p for i in range(x.shape[axis])]
-        counts = [min(start + along["size"], high) - max(start, low) for start in starts]
+        axis, (before, after) = along["axis"], along["padding"]
+        n, size, step = x.shape[axis], along["size"], along["stride"]
+        low, high = (-before, n + before) if include else (0, n)
+        starts = range(-before, n + after - size + 1, step)
+        counts: list[Any] = [min(start + size, high) - max(start, low) for start in starts]
         if len(set(counts)) == 1:
             divisor *= counts[0]
         else:
-            x = x / on_axis(table(counts, x.dtype, x), axis, x.ndim)
-    mean = x / divisor if divisor != 1 else x
-    return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
+            for _ in range(axis + 1, x.ndim):
+                counts = [(count,) for count in counts]
+            divisors.append(table(counts, x.dtype, x))
+    divisors += [divisor] if divisor != 1 else []
+    mean = _pooled(pooling_ops.sum_pool, x, setup, divisors)
+    return mean.to(x.dtype) if mean.dtype != x.dtype else mean  # integers stay integers
 
 
 def _lp_pool(axes: int) -> Callable[..., Tensor]:
@@ -319,7 +335,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = numbered(_adapti
 @in_float32
 def adaptive_mean(x: Any, output_size: Any, axes: int, function: str) -> Tensor:
     """The means of as even parts of the last `axes` axes as possible."""
-    return _adaptive(x, output_size, axes, _mean_part, function)
+    return _adaptive(x, output_size, axes, _mean_of_windows, function)
 
 
 def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
@@ -327,7 +343,8 @@ def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
         """Maxima over as even parts of the spatial axes of {images} as possible; None keeps an
         axis. return_indices: their places in the flattened image too, where the derivative is 1.
         """
-        y = _adaptive(input, output_size, axes, _max_part, f"adaptive_max_pool{axes}d")
+        largest = lambda x, setup: _pooled(pooling_ops.max_pool, x, setup)
+        y = _adaptive(input, output_size, axes, largest, f"adaptive_max_pool{axes}d")
         if not return_indices:
             return y
         x = as_tensor(input).detach()
@@ -360,9 +377,9 @@ def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 @in_own_memory
 def _adaptive(
-    x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str
+    x: Any, output_size: Any, axes: int, pool: Callable[..., Any], function: str
 ) -> Tensor:
-    """What `part` (of a tensor, an axis and a size) makes of each of the even parts."""
+    """What `pool` (of a tensor and the parameters for each axis) makes of the even parts."""
     x = as_tensor(x)
     check_images(x, axes, function)
     wanted = (
@@ -375,24 +392,28 @@ def _adaptive(
             f"{function}: output_size must be one number or {axes}, each at least 0 or None, got"
             f" {output_size!r}."
         )
-    for i in reversed(range(axes)):
-        axis = x.ndim - axes + i
-        n, m = x.shape[axis], x.shape[axis] if wanted[i] is None else int(wanted[i] or 0)
-        if n == m:
+    parts = {}  # of each axis, the last one first
+    for axis, m in reversed(list(enumerate(wanted, x.ndim - axes))):
+        n = x.shape[axis]
+        if m and not n:
+            raise ShapeError(
+                f"{function}: an input of shape {x.shape} has no elements along axis {axis}, of"
+                f" which {m} parts were asked. Ask for 0 there, or give an input with elements."
+            )
+        if m is not None and m != n:
+            parts[axis] = _even_parts(n, int(m))
+    windows = {axis: _as_windows(axis, found) for axis, found in parts.items()}
+    if None not in windows.values():
+        return pool(x, list(windows.values())) if windows else x
+    for axis, window in windows.items():
+        if window is not None:
+            x = pool(x, [window])
             continue
-        if m == 0:
-            x = span(x, axis, 0, 0)
-            continue
-        if n % m == 0:
-            x = part(x, axis, n // m)
-            continue
-        x = cat(
-            [
-                part(span(x, axis, start, stop), axis, stop - start)
-                for start, stop in _even_parts(n, m)
-            ],
-            axis,
-        )
+        each_part = [
+            pool(span(x, axis, start, stop), [_as_windows(axis, [(0, stop - start)])])
+            for start, stop in parts[axis]
+        ]
+        x = cat(each_part, axis) if each_part else span(x, axis, 0, 0)
     return x
 
 
@@ -403,12 +424,11 @@ def _even_parts(n: int, m: int) -> list[tuple[int, int]]:
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
 
 
-def _max_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return pooling_ops.max_pool(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
-
-
-def _mean_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return (
-        pooling_ops.sum_pool(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
-        / size
-    )
+def _as_windows(axis: int, parts: list[tuple[int, int]]) -> dict[str, Any] | None:
+    """The parameters of a window operation, if the parts have one size and one distance."""
+    sizes = {stop - start for start, stop in parts}
+    steps = {after[0] - before[0] for before, after in pairwise(parts)} or {*sizes}
+    if len(sizes) != 1 or len(steps) != 1 or 0 in steps:
+        return None
+    size, stride = sizes.pop(), steps.pop()
+    return {"axis": axis, "size": size, "stride": stride, "dilation": 1, "padding": (0, 0)}

@@ -18,7 +18,15 @@ import {
   symbolText,
   thumb,
 } from "./maps.js";
-import { arraysOf, elementCount, elementsOf, meetAt, meetingOf, partAround } from "./meeting.js";
+import {
+  arraysOf,
+  divisorAt,
+  elementCount,
+  elementsOf,
+  meetAt,
+  meetingOf,
+  partAround,
+} from "./meeting.js";
 import { drawSolid, variablesOf } from "./solid.js";
 
 const MEETING_WORDS = {
@@ -300,22 +308,31 @@ export const elementView = {
       );
     }
 
+    const over = (divisor) => (divisor === 1 ? "" : ` / ${short(divisor)}`);
     function line(meeting, node, place, sums) {
       const largest = meeting.node.terms.combine === "largest";
       const parts = sums.flatMap(({ products, plus }) => {
         const taken = largest && meeting.target >= 0 ? products.filter((p) => p.chosen) : products,
-          texts = taken.map(({ factors }) => factors.map((f) => inBrackets(f.value)).join(" · "));
+          forward = meeting.target < 0;
+        const texts = taken.map(
+          ({ factors, divisor }) =>
+            factors.map((f) => inBrackets(f.value)).join(" · ") + (forward ? "" : over(divisor)),
+        );
         return [...texts, ...plus.map((one) => inBrackets(one.value))];
       });
       const name = `${symbolText(node, meeting.column)}[${place.join(", ")}]`,
         total = sums.reduce((all, sum) => all + sum.total, 0);
       const shown = parts.slice(0, TERMS_IN_LINE),
-        dots = parts.length > shown.length ? ["…"] : [];
+        dots = parts.length > shown.length ? ["…"] : [],
+        added = [...shown, ...dots].join(" + "),
+        mean = meeting.target < 0 && over(divisorAt(meeting.node.terms, place));
       const body = !parts.length
         ? say("nothing")
         : largest && meeting.target < 0
           ? `max(${[...shown, ...dots].join(", ")})`
-          : [...shown, ...dots].join(" + ");
+          : mean
+            ? `(${added})${mean}`
+            : added;
       return `${name} = ${body} = ${short(total)}`;
     }
 

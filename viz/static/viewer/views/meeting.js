@@ -135,9 +135,13 @@ function winner(terms, arrays, place) {
   return best;
 }
 
+// By what an element of the result is divided: the sum of a window, for its mean.
+export const divisorAt = ({ divisors = [] }, at) =>
+  divisors.reduce((product, along, axis) => product * along[at[axis] % along.length], 1);
+
 // What meets in one element. Each sum: products, each with its factors ({number, column, at,
-// value}; number -1 is the result) and the point of the loop; outside: how many lie in the padding;
-// plus: elements that are added; total.
+// value}; number -1 is the result), the point of the loop and what it is divided by; outside: how
+// many lie in the padding; plus: elements that are added; total.
 export function meetAt(meeting, arrays, place) {
   const { terms } = meeting.node,
     { target } = meeting,
@@ -164,7 +168,11 @@ export function meetAt(meeting, arrays, place) {
       if (!wanted.length) continue;
       const factors = wanted.map((one) => read(...one));
       if (factors.includes(null)) outside++;
-      else products.push({ point, factors, value: factors.reduce((p, f) => p * f.value, 1) });
+      else {
+        const divisor = divisorAt(terms, indexAt(terms.result, point)),
+          value = factors.reduce((p, f) => p * f.value, 1) / divisor;
+        products.push({ point, factors, divisor, value });
+      }
     }
     const plus = [...added]
       .filter((i) => target < 0 && columns[i] === meeting.column)
