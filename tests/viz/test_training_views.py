@@ -586,7 +586,7 @@ def test_updates_of_the_page_leave_the_training_its_time(monkeypatch):
 def test_the_views_speak_chinese_from_the_steppers_table(trained):
     _, history, *_ = trained
     page = training.to_html(history, lang="zh")
-    assert '<html lang="zh">' in page and 'lang: "zh"' in page
+    assert '<html lang="zh">' in page and 'lang:"zh"' in page
     frame = training.iframe(history, lang="zh")._repr_html_()
     assert "minigradFrames" in frame and "data-jp-theme-light" in frame, (
         "the notebook's theme and the page's height, as for the stepper"
