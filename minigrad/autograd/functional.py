@@ -35,6 +35,7 @@ from ..errors import (
 from ..func.gradients import (
     dual,
     fitting,
+    handed,
     pulled,
     pulled_or_none,
     require_differentiable,
@@ -306,7 +307,7 @@ def _outputs(func: Function, own: Tensors, caller: str, strict: bool) -> tuple[b
     UnusedInputError (strict) for constant ones.
     """
     with enable_grad():
-        single, outs = _tensors(func(*own), "the function's result", caller)
+        single, outs = _tensors(func(*handed(own)), "the function's result", caller)
     for i, out in enumerate(outs):
         if strict and current_node(out) is None:
             raise UnusedInputError(

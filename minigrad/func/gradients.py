@@ -63,7 +63,7 @@ def value_and_grad(
         points, partial, rebuild = chosen(function, argnums, args, kwargs, "grad")
         inputs = [fresh(x, "grad") for x in points]
         with enable_grad():
-            result = partial(inputs)
+            result = partial(handed(inputs))
         out, aux = with_aux(result, has_aux, "grad")
         if not isinstance(out, Tensor) or out.numel() != 1:
             if not isinstance(out, Tensor):
@@ -117,7 +117,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     points, rebuild = flatten(primals)
     inputs = [fresh(x, "vjp") for x in points]
     with enable_grad():
-        result = function(*rebuild(inputs))
+        result = function(*rebuild(handed(inputs)))
     outputs, aux = with_aux(result, has_aux, "vjp")
     flat, rebuild_outputs = outputs_of(outputs, "vjp")
     values = rebuild_outputs([released(out, inputs) for out in flat])
@@ -192,7 +192,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
     points, rebuild = flatten(primals)
     inputs = [fresh(x, "linearize") for x in points]
     with enable_grad():
-        flat, rebuild_outputs = outputs_of(function(*rebuild(inputs)), "linearize")
+        flat, rebuild_outputs = outputs_of(function(*rebuild(handed(inputs))), "linearize")
     cotangents = [fresh(zeros_like(out), "linearize: a result") for out in flat]
     pulls = pulled(flat, cotangents, inputs, create_graph=True)
 
@@ -347,6 +347,14 @@ def fresh(x: Any, caller: str) -> Tensor:
         assert isinstance(out.node, Leaf)
         out.node.stores_grad = False
     return out
+
+
+def handed(inputs: Iterable[Tensor]) -> list[Tensor]:
+    """What a function gets for its inputs: other tensors on their memory, so that one that it
+    writes in place gets another node, and the input keeps the one at which its gradient arrives.
+    (A leaf refuses to be written to.)
+    """
+    return [x if isinstance(x.node, Leaf) else wrap(x.array, x.node, x.tangents) for x in inputs]
 
 
 def pulled(

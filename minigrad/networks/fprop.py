@@ -33,7 +33,7 @@ from .. import backend
 from ..core.graph import OpNode, youngest_first
 from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import NoGradientError, NonScalarError
-from ..func.gradients import fitting, fresh, outputs_of, pulled_or_none, released
+from ..func.gradients import fitting, fresh, handed, outputs_of, pulled_or_none, released
 from ..func.tree import matching
 from ..functions import zeros_like
 from ..grad_mode import enable_grad, is_grad_enabled
@@ -95,10 +95,10 @@ class Recording:
             if positions is None
             else list(positions)
         )
+        self.places = [fresh(args[i], f"{caller}: input {i}") for i in self.positions]
         given = list(args)
-        for i in self.positions:
-            given[i] = fresh(given[i], f"{caller}: input {i}")
-        self.places = [given[i] for i in self.positions]
+        for i, place in zip(self.positions, handed(self.places), strict=True):
+            given[i] = place
         with enable_grad():
             result = function(*given)
         self.flat, self.rebuild = outputs_of(result, caller)

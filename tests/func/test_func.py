@@ -433,3 +433,24 @@ def test_a_graph_that_a_result_needs_stays():
     _, pushed = mg.func.jvp(twice, (x,), (v,))
     (by_w,) = mg.autograd.grad(pushed.sum(), w)
     assert by_w.item() == pytest.approx((2 * x.exp() * v * v).sum().item())
+
+
+def test_an_input_that_the_function_overwrites_keeps_its_place_in_the_graph():
+    from minigrad import networks
+    from minigrad.autograd import functional
+
+    def cube(x):
+        x.mul_(2)
+        return (x**3).sum()
+
+    x = mg.tensor([1.0, 2.0], dtype=mg.float64, requires_grad=True) * 1  # not a leaf: writable
+    v = mg.tensor([1.0, 0.0], dtype=mg.float64)
+    slope, curve = [24.0, 96.0], [48.0, 0.0]  # of 8 x³
+    assert grad(cube)(x).tolist() == slope
+    assert vjp(cube, x)[1](mg.tensor(1.0, dtype=mg.float64))[0].tolist() == slope
+    assert linearize(cube, x)[1](v).item() == slope[0]
+    assert grad(lambda t: (grad(cube)(t) * v).sum())(x).tolist() == curve
+    assert functional.jacobian(cube, x, create_graph=True).tolist() == slope
+    assert functional.hvp(cube, x.detach(), v)[1].tolist() == curve
+    assert networks.GradOperation()(cube)(x).tolist() == slope
+    assert x.tolist() == [1.0, 2.0]
