@@ -49,13 +49,11 @@ def _in(y: Tensor, dtype: Any, x: TensorLike) -> Tensor:
 
 def _all(dim: Any) -> Any:
     """None for "all dimensions", which `()` means too."""
-    return (
-        None
-        if isinstance(dim, tuple | list) and not dim
-        else tuple(dim)
-        if isinstance(dim, list)
-        else dim
-    )
+    if isinstance(dim, tuple | list) and not dim:
+        return None
+    if isinstance(dim, list):
+        return tuple(dim)
+    return dim
 
 
 def _lowest(input: TensorLike) -> Any:
@@ -225,10 +223,8 @@ def logaddexp(
     other_mask: Any = None,
 ) -> Tensor:
     """ln(eᵃ + eᵇ), where an a or b that does not count adds nothing."""
-    a, b = (
-        _kept(input, input_mask, -math.inf, "logaddexp"),
-        _kept(other, other_mask, -math.inf, "logaddexp"),
-    )
+    a = _kept(input, input_mask, -math.inf, "logaddexp")
+    b = _kept(other, other_mask, -math.inf, "logaddexp")
     neither = fn.logical_and(a == -math.inf, b == -math.inf)
     y = fn.logaddexp(fn.where(neither, 0.0, a), fn.where(neither, 0.0, b))
     return _in(fn.where(neither, -math.inf, y), dtype, input)

@@ -200,11 +200,9 @@ def respelt(function: Callable[..., Any], name: str, bound: bool = False) -> Cal
     The function itself where there are no such names that matter. bound: it becomes a method, whose
     first argument has no name. Calls raise TypeError where two names of one parameter are given.
     """
-    declaration, names, kinds = (
-        _declared.get(function, USUAL),
-        other_names(function),
-        _parameters(function),
-    )
+    declaration = _declared.get(function, USUAL)
+    names = other_names(function)
+    kinds = _parameters(function)
     first = next(iter(kinds), "")
     others = {theirs for theirs, mine in names.items() if not (bound and mine == first)} - {
         "x",

@@ -207,10 +207,8 @@ _CALL = re.compile(r"[\w.]+\(.*\)")
 def _template(word: str, count: int) -> str:
     if word in FUNCTIONS:
         return f"{word}({', '.join('{}' for _ in range(count))})"
-    return (
-        f"{{}} {word} {{}}"
-        if word not in ("neg", "not", "~")
-        else "-{}"
-        if word == "neg"
-        else f"{word} {{}}"
-    )
+    if word not in ("neg", "not", "~"):
+        return f"{{}} {word} {{}}"
+    if word == "neg":
+        return "-{}"
+    return f"{word} {{}}"

@@ -60,11 +60,9 @@ def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
     if index.numel() == 0:
         return x.reshape(-1)[:0].reshape(index.shape)
-    return (
-        read_along(x, index, axis)
-        if x.ndim and index.ndim
-        else read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
-    )
+    if x.ndim and index.ndim:
+        return read_along(x, index, axis)
+    return read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
 
 
 @fn.in_own_memory

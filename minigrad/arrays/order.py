@@ -192,10 +192,8 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
         if not backend.is_differentiable(x.dtype):
             return value
         equal = fn.logical_or(x == value, fn.logical_and(fn.isnan(x), fn.isnan(value)))
-        greatest, least = (
-            fn.amax(fn.where(equal, x, -math.inf)),
-            fn.amin(fn.where(equal, x, math.inf)),
-        )
+        greatest = fn.amax(fn.where(equal, x, -math.inf))
+        least = fn.amin(fn.where(equal, x, math.inf))
         # each is right but where it equals what stands for the others
         return fn.where(value == -math.inf, least, greatest)
     axis = fn.axis_of(x.ndim, dim, function)

@@ -65,10 +65,8 @@ def diagonal_scatter(
 ) -> Tensor:
     """x with `src` in the place of its diagonal."""
     x, src = as_tensor(x), as_tensor(src)
-    a, b = (
-        fn.axis_of(x.ndim, dim1, "diagonal_scatter"),
-        fn.axis_of(x.ndim, dim2, "diagonal_scatter"),
-    )
+    a = fn.axis_of(x.ndim, dim1, "diagonal_scatter")
+    b = fn.axis_of(x.ndim, dim2, "diagonal_scatter")
     spread: Any = lambda t: diagonals.diagonal_backward(
         t, offset=int(offset), axis1=a, axis2=b, shape=x.shape
     )

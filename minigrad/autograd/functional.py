@@ -509,11 +509,9 @@ def _one_by_one(
     """`function` of the i-th part of all seeds, for each i; the results stacked."""
     parts = [function(*(s[i] for s in seeds)) for i in range(seeds[0].shape[0])]
     if not parts:
-        return (
-            [zeros_like(x)[None][:0] for x in like]
-            if like is not None
-            else list(vmap(function)(*seeds))
-        )
+        if like is not None:
+            return [zeros_like(x)[None][:0] for x in like]
+        return list(vmap(function)(*seeds))
     return [stack(column) for column in zip(*parts, strict=True)]
 
 

@@ -153,11 +153,9 @@ def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[
 
 def batch_of(dataset: Any, indices: Sequence[int]) -> Any:
     """A batch from a Dataset, or from any sequence of examples, such as a list of pairs."""
-    return (
-        dataset.batch(indices)
-        if isinstance(dataset, Dataset)
-        else stacked([dataset[int(i)] for i in indices])
-    )
+    if isinstance(dataset, Dataset):
+        return dataset.batch(indices)
+    return stacked([dataset[int(i)] for i in indices])
 
 
 def stacked(examples: list[Any]) -> Any:

@@ -94,10 +94,8 @@ def mnist(folder: Any, train: bool = True) -> TensorDataset:
     10,000 for testing. Raises FileNotFoundError naming what was looked for; IdxError for bad files.
     """
     part = "train" if train else "t10k"
-    image_file, label_file = (
-        _find(Path(folder), f"{part}-images", "idx3-ubyte"),
-        _find(Path(folder), f"{part}-labels", "idx1-ubyte"),
-    )
+    image_file = _find(Path(folder), f"{part}-images", "idx3-ubyte")
+    label_file = _find(Path(folder), f"{part}-labels", "idx1-ubyte")
     images, labels = read_idx(image_file), read_idx(label_file)
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
         raise IdxError(

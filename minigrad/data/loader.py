@@ -63,13 +63,11 @@ class DataLoader:
             raise ValueError(f"DataLoader: seed must be at least 0, got {seed}.")
         if seed is None and shuffle:
             seed = int(functions.randint(0, 2**31, ()).item())
-        self.dataset, self.batch_size, self.shuffle, self.seed, self.drop_last = (
-            dataset,
-            batch_size,
-            shuffle,
-            seed,
-            drop_last,
-        )
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
         self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
         self.num_workers, self.pin_memory = num_workers, pin_memory
         self.epoch = 0
@@ -172,12 +170,10 @@ class DataLoader:
             raise ValueError(
                 f"DataLoader.load_state_dict: the batches would be others: {differences}."
             )
-        self.epoch, self._skip, self._done, self.seed = (
-            state["epoch"],
-            state["batch"],
-            None,
-            state["seed"],
-        )
+        self.epoch = state["epoch"]
+        self._skip = state["batch"]
+        self._done = None
+        self.seed = state["seed"]
 
     def _settings(self) -> dict[str, Any]:
         return {

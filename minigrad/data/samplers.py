@@ -47,10 +47,8 @@ class RandomSampler(Sampler):
         self, data_source: Any, replacement: bool = False, num_samples: int | None = None
     ) -> None:
         super().__init__(data_source)
-        self.replacement, self.num_samples = (
-            replacement,
-            len(data_source) if num_samples is None else num_samples,
-        )
+        self.replacement = replacement
+        self.num_samples = len(data_source) if num_samples is None else num_samples
         if self.num_samples < 1:
             raise ValueError(
                 f"RandomSampler: num_samples must be at least 1, got {self.num_samples}."

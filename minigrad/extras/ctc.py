@@ -137,10 +137,8 @@ def _prefixes(logs: Tensor, places: Tensor, blank: int) -> list[Tensor]:
     alpha = where(number < 2, scores[0], -math.inf)
     ended.append(alpha)
     for score in scores[1:]:
-        one, two = (
-            cat([never[:, :1], alpha[:, :-1]], 1),
-            cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]],
-        )
+        one = cat([never[:, :1], alpha[:, :-1]], 1)
+        two = cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]]
         alpha = _log_sum(stack([alpha, one, where(jump, two, -math.inf)])) + score
         ended.append(alpha)
     return ended

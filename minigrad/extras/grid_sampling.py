@@ -156,11 +156,9 @@ def _brought_back(position: Tensor, n: int, padding_mode: str, align_corners: bo
         turns = floor(away.detach() / span)
         rest = away - turns * span
         position = where(turns % 2 == 0, rest + low, span - rest + low)
-    return (
-        position
-        if padding_mode == "zeros"
-        else where(position <= 0, 0.0, where(position >= n - 1, float(n - 1), position))
-    )
+    if padding_mode == "zeros":
+        return position
+    return where(position <= 0, 0.0, where(position >= n - 1, float(n - 1), position))
 
 
 def _at(x: Tensor, positions: list[Tensor]) -> Tensor:

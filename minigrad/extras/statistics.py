@@ -134,11 +134,9 @@ def mode(x: TensorLike, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     last = read_along(behind, fn.argmax(frequent, -1, True), frequent.ndim - 1) - 1
     index = read_along(order, fn.movedim(last, -1, axis), axis)
     values = read_along(x, index, axis)
-    return (
-        ValuesIndices(values, index)
-        if keepdim
-        else ValuesIndices(fn.squeeze(values, axis), fn.squeeze(index, axis))
-    )
+    if keepdim:
+        return ValuesIndices(values, index)
+    return ValuesIndices(fn.squeeze(values, axis), fn.squeeze(index, axis))
 
 
 # --------------------------------------------------------------------------------------- covariance
@@ -322,10 +320,8 @@ def histogramdd(
         for d, kind in enumerate(kinds)
     ]
     sizes = tuple(e.shape[0] - 1 for e in edges)
-    place, inside = (
-        fn.zeros(points.shape[0], dtype=backend.int64, device=x.device),
-        fn.ones_like(weight, dtype=backend.bool_),
-    )
+    place = fn.zeros(points.shape[0], dtype=backend.int64, device=x.device)
+    inside = fn.ones_like(weight, dtype=backend.bool_)
     for d, (ends, size) in enumerate(zip(edges, sizes, strict=True)):
         v = points[:, d].contiguous()
         inside = fn.logical_and(inside, fn.logical_and(v >= ends[0], v <= ends[-1]))
@@ -463,10 +459,8 @@ def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
             + part(2, n - 2) * (a / (b * (a + b)))
         )
     if edge_order == 1:
-        first, last = (
-            (part(1, 1) - part(0, 1)) / h(0, 1),
-            (part(n - 1, 1) - part(n - 2, 1)) / h(n - 2, 1),
-        )
+        first = (part(1, 1) - part(0, 1)) / h(0, 1)
+        last = (part(n - 1, 1) - part(n - 2, 1)) / h(n - 2, 1)
     else:
         a, b = h(0, 1), h(1, 1)
         first = (

@@ -180,11 +180,9 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
 def _shifted(input: TensorLike, dim: Any, places: Any, function: str) -> Tensor:
     x = as_tensor(input)
     axes = fn.axes_of(x, dim, function)
-    return (
-        roll(x, tuple(places(x.shape[axis]) for axis in axes), axes)
-        if axes and x.ndim
-        else fn.clone(x)
-    )
+    if axes and x.ndim:
+        return roll(x, tuple(places(x.shape[axis]) for axis in axes), axes)
+    return fn.clone(x)
 
 
 def _axes(x: Tensor, s: Any, dim: Any, function: str) -> tuple[int, ...]:

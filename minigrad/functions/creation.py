@@ -110,10 +110,8 @@ def full(
     value = value.array if isinstance(value, Tensor) else value
     if dtype is None and hasattr(value, "dtype") and not value.ndim:
         dtype = backend.dtype_of_kind(value.dtype)
-    made, sizes = (
-        backend.as_payload(value, dtype),
-        not_negative(sizes_of([size] if isinstance(size, int) else size)),
-    )
+    made = backend.as_payload(value, dtype)
+    sizes = not_negative(sizes_of([size] if isinstance(size, int) else size))
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return new_tensor(backend.full(sizes, made, str(device)), requires_grad)
     out = backend.zeros(sizes, made.dtype, made)

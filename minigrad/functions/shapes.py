@@ -133,11 +133,9 @@ def movedim(x: TensorLike, source: TensorLike, destination: Any) -> Tensor:
         )
     rest = iter(a for a in range(x.ndim) if a not in come)
     there = dict(zip(go, come, strict=True))
-    return (
-        permute(x, [there[i] if i in there else next(rest) for i in range(x.ndim)])
-        if x.ndim
-        else permute(x, [])
-    )
+    if x.ndim:
+        return permute(x, [there[i] if i in there else next(rest) for i in range(x.ndim)])
+    return permute(x, [])
 
 
 moveaxis = movedim
@@ -256,11 +254,9 @@ def getitem(x: Tensor, index: TensorLike) -> Tensor:
             return ix.slice_(x, index=index)
         numbers, rest = ix.numbers_first(index)
         source = x if numbers is None else ix.slice_(x, index=numbers)
-        return (
-            batched_getitem(source, rest)
-            if is_batched_index(rest)
-            else ix.getitem(source, index=rest)
-        )
+        if is_batched_index(rest):
+            return batched_getitem(source, rest)
+        return ix.getitem(source, index=rest)
     except IndexError as error:
         raise IndexError(
             f"index {index!r} does not fit a tensor of shape {x.shape}: {error}."

@@ -114,11 +114,9 @@ def lu_unpack(
         )
     none = fn.zeros(0, dtype=LU.dtype, device=LU.device)
     P = _permutation(pivots, LU) if unpack_pivots else none
-    return (
-        LUResult(P, _unit_lower(LU[..., :k]), arrays.triu(LU[..., :k, :]))
-        if unpack_data
-        else LUResult(P, none, none)
-    )
+    if unpack_data:
+        return LUResult(P, _unit_lower(LU[..., :k]), arrays.triu(LU[..., :k, :]))
+    return LUResult(P, none, none)
 
 
 def _unit_lower(x: Tensor) -> Tensor:

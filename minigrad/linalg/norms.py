@@ -88,11 +88,9 @@ def matrix_norm(
         raise ValueError(
             f'linalg.matrix_norm: ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.'
         )
-    return (
-        out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)])
-        if keepdim
-        else out
-    )
+    if keepdim:
+        return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)])
+    return out
 
 
 def norm(

@@ -115,11 +115,9 @@ def _get_stores_grad(self: Tensor) -> bool:
     implies requires_grad.
     """
     node = current_node(self)
-    return (
-        node.stores_grad
-        if isinstance(node, Leaf)
-        else node is not None and node.retained is not None
-    )
+    if isinstance(node, Leaf):
+        return node.stores_grad
+    return node is not None and node.retained is not None
 
 
 def _set_stores_grad(self: Tensor, value: bool) -> None:

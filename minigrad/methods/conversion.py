@@ -118,10 +118,8 @@ def __dlpack_device__(self: Tensor) -> Any:
 
 @method
 def __repr__(self: Tensor) -> str:
-    text, empty = (
-        "tensor(" + backend.format_array(self.array, "tensor("),
-        functions.numel(self) == 0,
-    )
+    text = "tensor(" + backend.format_array(self.array, "tensor(")
+    empty = functions.numel(self) == 0
     parts = []
     if empty and self.shape != (0,):
         parts.append(f"size={self.shape}")
@@ -246,10 +244,8 @@ def _converting(name: str, dtype: backend.DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         return to(self, dtype=dtype)
 
-    method.__name__, method.__doc__ = (
-        name,
-        f"This tensor in {dtype}; the tensor itself where it has that dtype.",
-    )
+    method.__name__ = name
+    method.__doc__ = f"This tensor in {dtype}; the tensor itself where it has that dtype."
     return method
 
 
@@ -329,10 +325,8 @@ def _like(make: Callable[..., Tensor], name: str, text: str) -> None:
         options.setdefault("device", backend.device_of(self.array))
         return make(*args, **options)
 
-    method.__name__, method.__doc__ = (
-        name,
-        f"{text} The dtype and device are this tensor's unless given; no history.",
-    )
+    method.__name__ = name
+    method.__doc__ = f"{text} The dtype and device are this tensor's unless given; no history."
     attach(name, method)
 
 

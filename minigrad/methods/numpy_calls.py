@@ -114,11 +114,9 @@ def _with_values(value: Any, tracked: list[Tensor]) -> Any:
             tracked.append(value)
         return value.numpy(force=True)
     if isinstance(value, tuple | list):
-        return (
-            type(value)(_with_values(v, tracked) for v in value)
-            if type(value) in (tuple, list)
-            else value
-        )
+        if type(value) in (tuple, list):
+            return type(value)(_with_values(v, tracked) for v in value)
+        return value
     if isinstance(value, dict):
         return {k: _with_values(v, tracked) for k, v in value.items()}
     return value

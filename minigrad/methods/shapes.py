@@ -210,11 +210,9 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
 @method
 def contiguous(self: Tensor) -> Tensor:
     """This tensor if its memory is row-major, else a row-major copy."""
-    return (
-        self
-        if backend.is_immutable(self.array) or self.array.flags.c_contiguous
-        else _row_major_copy(self)
-    )
+    if backend.is_immutable(self.array) or self.array.flags.c_contiguous:
+        return self
+    return _row_major_copy(self)
 
 
 @functions.in_own_memory

@@ -47,12 +47,10 @@ class MultiheadAttention(Module):
             raise ValueError(
                 f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}."
             )
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = (
-            embed_dim,
-            num_heads,
-            dropout,
-            batch_first,
-        )
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
         self.widths = (embed_dim, kdim or embed_dim, vdim or embed_dim)
         self.add_zero_attn = add_zero_attn
         together, where = self.widths == (embed_dim,) * 3, {"dtype": dtype, "device": device}

@@ -89,10 +89,8 @@ def call(module: Module, hooks: CallHooks, args: tuple[Any, ...], kwargs: dict[s
     ran: set[int] = set()
     try:
         boundary = None
-        backward, before_backward = (
-            list(hooks.after_backward.values()),
-            list(hooks.before_backward.values()),
-        )
+        backward = list(hooks.after_backward.values())
+        before_backward = list(hooks.before_backward.values())
         for hook in list(hooks.before.values()):
             args, kwargs = _prepared(module, hook, args, kwargs)
         if backward or before_backward:

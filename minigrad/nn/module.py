@@ -67,11 +67,9 @@ class Module(HookRegistration):
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = self._call_hooks
-        return (
-            self.forward(*args, **kwargs)
-            if hooks is None
-            else hooks_around.call(self, hooks, args, kwargs)
-        )
+        if hooks is None:
+            return self.forward(*args, **kwargs)
+        return hooks_around.call(self, hooks, args, kwargs)
 
     # --------------------------------------------------------------------------- what belongs to it
 

@@ -131,12 +131,10 @@ class _Recurrent(Module):
             raise ValueError(
                 f"{name}: dropout is a probability, a number from 0 to 1, got {chance!r}."
             )
-        self.input_size, self.hidden_size, self.num_layers, self.batch_first = (
-            input_size,
-            hidden_size,
-            num_layers,
-            batch_first,
-        )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.batch_first = batch_first
         self.bias, self.dropout, self.bidirectional = bias, float(dropout), bidirectional
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else self.out_size * (1 + bidirectional)

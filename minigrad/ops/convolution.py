@@ -230,10 +230,8 @@ class _Flat:
             for k, d, step in zip(kernel, dilation, steps, strict=True)
         ]
         split = 0 if kernel[-1] * channels <= outs else len(ways) - 1
-        self.after, self.before = (
-            [sum(way) for way in product(*ways[:split])],
-            [sum(way) for way in product(*ways[split:])],
-        )
+        self.after = [sum(way) for way in product(*ways[:split])]
+        self.before = [sum(way) for way in product(*ways[split:])]
         image = math.prod(self.padded)
         most = (
             self.count

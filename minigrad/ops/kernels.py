@@ -44,14 +44,12 @@ class KernelCall:
         out_strides: tuple[int, ...],
     ) -> None:
         self.operands, self.types, self.strides, self.params = operands, types, strides, params
-        self.out, self.made, self.static, self.scratch, self.view, self.xp = (
-            out,
-            made,
-            static,
-            scratch,
-            view,
-            xp,
-        )
+        self.out = out
+        self.made = made
+        self.static = static
+        self.scratch = scratch
+        self.view = view
+        self.xp = xp
         self.out_strides = out_strides
 
         self.in_place = False
@@ -81,11 +79,9 @@ def _column_sums(k: KernelCall, source: Any, out: str) -> list[str] | None:
         by_columns = row_major(
             k.strides[0] and k.strides[0][::-1], source.shape[::-1], source.dtype
         )
-        return (
-            [f"{_ones(k, n, source)}.dot({x}, out={out})"]
-            if n <= AT_ONCE or (by_columns and n <= ROWS)
-            else None
-        )
+        if n <= AT_ONCE or (by_columns and n <= ROWS):
+            return [f"{_ones(k, n, source)}.dot({x}, out={out})"]
+        return None
     if n > PLAIN * PLAIN:
         return None
     rows, count, rest = split(n)

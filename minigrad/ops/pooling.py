@@ -114,11 +114,9 @@ class _TileLines:
 
     def lines(self, tile: slice) -> Any:
         """The tile's lines, whatever they hold."""
-        return (
-            self.array[tile].reshape((tile.stop - tile.start) * self.row, self.inner)
-            if self.own
-            else self.memory
-        )
+        if self.own:
+            return self.array[tile].reshape((tile.stop - tile.start) * self.row, self.inner)
+        return self.memory
 
     def load(self, tile: slice) -> Any:
         """The tile's lines."""
@@ -133,13 +131,11 @@ class _TileLines:
 
 
 def _lowest(dtype: Any) -> Any:
-    return (
-        0
-        if dtype.kind in "ub"
-        else -(2 ** (8 * dtype.itemsize - 1))
-        if dtype.kind == "i"
-        else -math.inf
-    )
+    if dtype.kind in "ub":
+        return 0
+    if dtype.kind == "i":
+        return -(2 ** (8 * dtype.itemsize - 1))
+    return -math.inf
 
 
 def _nowhere(dtype: Any) -> Any:

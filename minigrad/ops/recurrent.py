@@ -402,10 +402,8 @@ def _gru_forth(
     by_r, by_z, by_n, by_m, by_h, _ = _gru_slopes(a, h0, u, b, y)
     found: list[Any] = []
     for t in range(a.shape[0]):
-        (r, z, n), (s, x, m) = (
-            _parts(given[t], 3),
-            _parts(drive[t] + matmul(tangent, swapped(u)), 3),
-        )
+        r, z, n = _parts(given[t], 3)
+        s, x, m = _parts(drive[t] + matmul(tangent, swapped(u)), 3)
         tangent = (
             (r + s) * by_r[t] + (z + x) * by_z[t] + n * by_n[t] + m * by_m[t] + tangent * by_h[t]
         )

@@ -53,11 +53,9 @@ def reduced_shape(
     x: tuple[int, ...] | None, *, axes: Axes, keepdims: bool
 ) -> tuple[int, ...] | None:
     """The shape after a reduction."""
-    return (
-        None
-        if x is None
-        else tuple(1 if i in axes else n for i, n in enumerate(x) if keepdims or i not in axes)
-    )
+    if x is None:
+        return None
+    return tuple(1 if i in axes else n for i, n in enumerate(x) if keepdims or i not in axes)
 
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:

@@ -38,11 +38,9 @@ def delayed(x: Any, axis: int, first: Any) -> Any:
     (zeros_like, ones_like).
     """
     n = x.shape[axis]
-    return (
-        x
-        if n == 0
-        else cat(first(x[_upto(axis, 1)]), x[_upto(axis, -1)], axis=axis, sizes=(1, n - 1))
-    )
+    if n == 0:
+        return x
+    return cat(first(x[_upto(axis, 1)]), x[_upto(axis, -1)], axis=axis, sizes=(1, n - 1))
 
 
 def backward_recurrence(a: Any, g: Any, axis: int) -> Any:

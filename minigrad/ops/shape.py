@@ -30,11 +30,9 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     lead = x.ndim - len(shape)
     if x.dtype in SINGLE_OR_DOUBLE and xp is numpy:
         if not shape:
-            return (
-                total_of_few(x)
-                if is_few(x)
-                else ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
-            )
+            if is_few(x):
+                return total_of_few(x)
+            return ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
         if x.ndim >= 2 and (
             tuple(shape) == x.shape[-1:]
             or (x.ndim == 2 and tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)
@@ -54,11 +52,9 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     )
     if xp is numpy and is_short(x, axes):
         return ignore_float_errors.run(slice_sums, x, axes[0], True).reshape(shape)
-    return (
-        ignore_float_errors.run(total, xp, x, axes, True).reshape(shape)
-        if axes
-        else x.reshape(shape)
-    )
+    if axes:
+        return ignore_float_errors.run(total, xp, x, axes, True).reshape(shape)
+    return x.reshape(shape)
 
 
 def _permute(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:

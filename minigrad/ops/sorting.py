@@ -69,10 +69,8 @@ def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> A
     sorted_sequence, values = _sortable(sorted_sequence), _sortable(values)
     if sorted_sequence.ndim == 1:
         return xp.searchsorted(sorted_sequence, values, side)
-    rows, wanted = (
-        sorted_sequence.reshape(-1, sorted_sequence.shape[-1]),
-        values.reshape(-1, values.shape[-1]),
-    )
+    rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
+    wanted = values.reshape(-1, values.shape[-1])
     found = [xp.searchsorted(rows[i], wanted[i], side) for i in range(len(rows))]
     return xp.stack(found).reshape(values.shape) if found else xp.zeros(values.shape, "int64")
 

@@ -113,10 +113,8 @@ class CyclicLR(LRScheduler):
                 f'CyclicLR: scale_mode must be "cycle" or "iterations", got {scale_mode!r}.'
             )
         down = step_size_up if step_size_down is None else step_size_down
-        self.total_size, self.step_ratio = (
-            float(step_size_up + down),
-            step_size_up / (step_size_up + down),
-        )
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / (step_size_up + down)
         self.mode, self.gamma, self.scale_mode, self._scale_fn = mode, gamma, scale_mode, scale_fn
         self.max_lrs = for_each("CyclicLR", "max_lr", max_lr, groups)
         self.cycle_momentum = cycle_momentum

@@ -147,11 +147,9 @@ class LRScheduler:
         """The present rate, carried on by the ratio of the closed form now to that of the epoch
         before.
         """
-        before, now, floor = (
-            self._at(self.last_epoch - 1, index),
-            self._at(self.last_epoch, index),
-            self.floor(index),
-        )
+        before = self._at(self.last_epoch - 1, index)
+        now = self._at(self.last_epoch, index)
+        floor = self.floor(index)
         if present == before:
             return now
         if before == floor:  # there is no ratio

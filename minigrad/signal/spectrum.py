@@ -162,10 +162,8 @@ def istft(
 def _lengths(
     n_fft: int, hop_length: int | None, win_length: int | None, name: str
 ) -> tuple[int, int]:
-    hop, width = (
-        n_fft // 4 if hop_length is None else int(hop_length),
-        n_fft if win_length is None else int(win_length),
-    )
+    hop = n_fft // 4 if hop_length is None else int(hop_length)
+    width = n_fft if win_length is None else int(win_length)
     if hop < 1 or not 0 < width <= n_fft:
         raise ValueError(
             f"{name}: needs hop_length > 0 and 0 < win_length <= n_fft, got {hop}, {width} and"

@@ -36,12 +36,10 @@ class ConvHandle:
         self.kernel_size, self.stride, self.padding = (
             each(v, 2, "ConvHandle", "a setting") for v in (kernel_size, stride, padding)
         )
-        self.in_channels, self.out_channels, self.bias, self.group = (
-            in_channels,
-            out_channels,
-            bias,
-            group,
-        )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.bias = bias
+        self.group = group
 
 
 class PoolingHandle:
@@ -68,11 +66,9 @@ class BatchNormHandle:
         self.momentum, self.eps = momentum, eps
 
 
-CudnnConvHandle, CudnnPoolingHandle, CudnnBatchNormHandle = (
-    ConvHandle,
-    PoolingHandle,
-    BatchNormHandle,
-)
+CudnnConvHandle = ConvHandle
+CudnnPoolingHandle = PoolingHandle
+CudnnBatchNormHandle = BatchNormHandle
 
 
 def _odd_pads(x: Tensor, odd_padding: Ints, value: float = 0.0) -> Tensor:

@@ -81,13 +81,11 @@ class _Called(Function):
         made = ctx.call.forward(*inputs)
 
         def own(y: Any) -> Any:
-            return (
-                y
-                if not isinstance(y, Tensor)
-                else y.clone()
-                if any(y is x for x in inputs)
-                else y.detach()
-            )
+            if not isinstance(y, Tensor):
+                return y
+            if any(y is x for x in inputs):
+                return y.clone()
+            return y.detach()
 
         return tuple(own(y) for y in made) if isinstance(made, list | tuple) else own(made)
 

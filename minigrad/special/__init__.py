@@ -52,14 +52,12 @@ from .functions import (
     xlogy,  # noqa: F401
 )
 
-expit, gammaln, gammainc, gammaincc, multigammaln, psi = (
-    sigmoid,
-    lgamma,
-    igamma,
-    igammac,
-    mvlgamma,
-    digamma,
-)
+expit = sigmoid
+gammaln = lgamma
+gammainc = igamma
+gammaincc = igammac
+multigammaln = mvlgamma
+psi = digamma
 erfcx = unary(
     operations.erfcx,
     "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.",
@@ -156,10 +154,8 @@ def _polynomials(
 
     def polynomial(x: Any, n: Any) -> Tensor:
         x, n = two_tensors(x, n)
-        x, degrees = (
-            real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))),
-            fn.trunc(n.detach()),
-        )
+        x = real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n)))
+        degrees = fn.trunc(n.detach())
         place = 2 * x - 1 if shifted else x
         before = fn.ones_like(x)
         now = fn.where(degrees == 0, before, fn.where(degrees < 0, 0.0, first(place)))

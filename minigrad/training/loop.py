@@ -79,13 +79,11 @@ class epochs:
             raise ValueError(
                 'epochs: parts and batches are for saving. Say where to: save="run.npz".'
             )
-        self.count, self.every, self.batches, self.show, self.parts = (
-            count,
-            every,
-            batches,
-            show,
-            parts,
-        )
+        self.count = count
+        self.every = every
+        self.batches = batches
+        self.show = show
+        self.parts = parts
         self.path = _path(save)
         self.done = 0
         """How many epochs are finished."""

@@ -200,11 +200,9 @@ class FunctionNode(Node):
                 )
             grad = primitive.registry["cast"](grad, dtype=parent.dtype)
         if on_tensors:
-            return (
-                grad
-                if state.recording or current_node(grad) is None
-                else wrap(grad.array, None, grad.tangents)
-            )
+            if state.recording or current_node(grad) is None:
+                return grad
+            return wrap(grad.array, None, grad.tangents)
         if grad.tangents and any(level in state.levels for level in grad.tangents):
             raise NotDifferentiableError(
                 f"{self.function.__name__}.backward used a tensor with a tangent that was neither"
@@ -213,11 +211,9 @@ class FunctionNode(Node):
             )
         # A window, never the array itself, by which the engine sees that the memory is not its own:
         # it may be saved, or returned twice.
-        return (
-            grad.array.view()
-            if type(grad.array) is NumpyArray and grad.array is not g
-            else grad.array
-        )
+        if type(grad.array) is NumpyArray and grad.array is not g:
+            return grad.array.view()
+        return grad.array
 
     def release(self) -> None:
         """Let the saved tensors go (a Function that saved none can be walked again)."""

@@ -22,10 +22,8 @@ def central_differences(
     ]
     for column, index in enumerate(indices(x.shape)):
         for d in units(x):
-            ahead, behind = (
-                _moved(check, x, index, check.eps * d),
-                _moved(check, x, index, -check.eps * d),
-            )
+            ahead = _moved(check, x, index, check.eps * d)
+            behind = _moved(check, x, index, -check.eps * d)
             check_forms(outputs, ahead, behind)
             for matrices, a, b, o in zip(found, ahead, behind, outputs, strict=True):
                 matrices[d][:, column] = (wide(a, o) - wide(b, o)) / (2 * check.eps)

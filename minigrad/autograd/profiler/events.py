@@ -80,13 +80,11 @@ class FunctionEvent:
         cuda_memory_usage: int = 0,
         overhead_memory: int = 0,
     ) -> None:
-        self.id, self.name, self.phase, self.thread, self.sequence_nr = (
-            id,
-            name,
-            phase,
-            thread,
-            sequence_nr,
-        )
+        self.id = id
+        self.name = name
+        self.phase = phase
+        self.thread = thread
+        self.sequence_nr = sequence_nr
         self.time_range = Interval(start_us, end_us)
         self.input_shapes, self.stack = list(input_shapes), list(stack)
         self.overhead, self.overhead_memory = overhead, overhead_memory
@@ -185,11 +183,9 @@ class FunctionEventAvg:
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Add an event, or others added up before."""
         if self.count == 0:
-            self.input_shapes, self.stack, self.cpu_parent = (
-                other.input_shapes,
-                other.stack,
-                other.cpu_parent,
-            )
+            self.input_shapes = other.input_shapes
+            self.stack = other.stack
+            self.cpu_parent = other.cpu_parent
         self.count += other.count
         for field in _SUMS:
             setattr(self, field, getattr(self, field) + getattr(other, field))

@@ -54,11 +54,9 @@ class profile:
         with_stack: bool = False,
     ) -> None:
         self.enabled, self.use_cuda = enabled, use_cuda
-        self.record_shapes, self.profile_memory, self.with_stack = (
-            record_shapes,
-            profile_memory,
-            with_stack,
-        )
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
         self.function_events: EventList | None = None
         self._listener: _ProfileObserver | None = None
 
@@ -100,18 +98,14 @@ class profile:
         return len(self._finished())
 
     def __str__(self) -> str:
-        return (
-            "<unfinished profile>"
-            if self.enabled and self.function_events is None
-            else str(self._finished())
-        )
+        if self.enabled and self.function_events is None:
+            return "<unfinished profile>"
+        return str(self._finished())
 
     def __repr__(self) -> str:
-        return (
-            "<unfinished profile>"
-            if self.enabled and self.function_events is None
-            else f"<profile of {len(self)} events>"
-        )
+        if self.enabled and self.function_events is None:
+            return "<unfinished profile>"
+        return f"<profile of {len(self)} events>"
 
     def events(self) -> EventList:
         """All events, in the order in which they began."""

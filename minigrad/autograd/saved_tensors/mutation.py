@@ -107,11 +107,9 @@ def _memories(node: Node) -> list[Version]:
             for saved in node.ctx._saved or ()
             if saved is not None and saved.version is not None
         ]
-    return (
-        [version for _, version, _ in node.versions]
-        if isinstance(node, OpNode) and node.saved is not None
-        else []
-    )
+    if isinstance(node, OpNode) and node.saved is not None:
+        return [version for _, version, _ in node.versions]
+    return []
 
 
 class _Allowing(threading.local):

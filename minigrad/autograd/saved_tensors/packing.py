@@ -79,12 +79,10 @@ class Packed:
         `pack` writes into it.
         """
         pack, self.unpack = hooks
-        self.shape, self.dtype, self.version, self.count = (
-            tensor.shape,
-            tensor.dtype,
-            version,
-            count,
-        )
+        self.shape = tensor.shape
+        self.dtype = tensor.dtype
+        self.version = version
+        self.count = count
         before = tensor._version
         with no_grad(), observe.unobserved():
             self.held = pack(tensor)
@@ -152,13 +150,11 @@ class PackedNode(ElsewhereNode):
 
 
 def _unpacked(value: Any) -> Any:
-    return (
-        tuple(_unpacked(v) for v in value)
-        if type(value) is tuple
-        else value.array()
-        if type(value) is Packed
-        else value
-    )
+    if type(value) is tuple:
+        return tuple(_unpacked(v) for v in value)
+    if type(value) is Packed:
+        return value.array()
+    return value
 
 
 def pack_node(

@@ -258,18 +258,14 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return written
 
 
-celu_, elu_, hardtanh_, leaky_relu_ = (
-    _in_place(celu),
-    _in_place(elu),
-    _in_place(hardtanh),
-    _in_place(leaky_relu),
-)
-relu_, rrelu_, selu_, threshold_ = (
-    _in_place(relu),
-    _in_place(rrelu),
-    _in_place(selu),
-    _in_place(threshold),
-)
+celu_ = _in_place(celu)
+elu_ = _in_place(elu)
+hardtanh_ = _in_place(hardtanh)
+leaky_relu_ = _in_place(leaky_relu)
+relu_ = _in_place(relu)
+rrelu_ = _in_place(rrelu)
+selu_ = _in_place(selu)
+threshold_ = _in_place(threshold)
 
 # ------------------------------------------------------------------------------------ probabilities
 

@@ -98,11 +98,9 @@ def table(numbers: list[Any], dtype: DType, beside: Tensor) -> Tensor:
     travels once.
     """
     device = backend.device_of(beside.array)
-    return (
-        functions.tensor(numbers, dtype=dtype)
-        if device == "cpu"
-        else wrap(_uploaded(tuple(numbers), dtype, device))
-    )
+    if device == "cpu":
+        return functions.tensor(numbers, dtype=dtype)
+    return wrap(_uploaded(tuple(numbers), dtype, device))
 
 
 @lru_cache(maxsize=256)

@@ -113,11 +113,9 @@ def cross_entropy(
         if label_smoothing:
             t = t * (1 - label_smoothing) + label_smoothing / classes
         loss = -(logs * t if by_class is None else logs * t * by_class).sum(axis)
-        return (
-            loss.sum() / max(1, math.prod(loss.shape))
-            if reduction == "mean"
-            else reduced(loss, reduction, "cross_entropy")
-        )
+        if reduction == "mean":
+            return loss.sum() / max(1, math.prod(loss.shape))
+        return reduced(loss, reduction, "cross_entropy")
     loss, weights = _class_losses(logs, t, weight, ignore_index, "cross_entropy")
     if label_smoothing:
         spread = -(logs if by_class is None else logs * by_class).sum(axis)
@@ -148,12 +146,10 @@ def linear_cross_entropy(
     class indices. Raises ShapeError where shapes do not fit, ValueError for ignore_index beside
     probabilities.
     """
-    x, w, t, function = (
-        as_tensor(input),
-        as_tensor(linear_weight),
-        as_tensor(target),
-        "linear_cross_entropy",
-    )
+    x = as_tensor(input)
+    w = as_tensor(linear_weight)
+    t = as_tensor(target)
+    function = "linear_cross_entropy"
     if (
         x.ndim not in (1, 2)
         or w.ndim < 2

@@ -76,10 +76,8 @@ def convolution(
         raise _wrong_channels(
             function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups
         )
-    steps, holes = (
-        each(stride, axes, function, "stride", 1),
-        each(dilation, axes, function, "dilation", 1),
-    )
+    steps = each(stride, axes, function, "stride", 1)
+    holes = each(dilation, axes, function, "dilation", 1)
     around = zeros_around(padding, w.shape[2:], steps, holes, function)
     counts = [
         convolution_ops.window_count(*along)
@@ -187,14 +185,10 @@ def transposed_convolution(
             f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …)"
             f" of shape {w.shape} in {groups} groups."
         )
-    steps, holes = (
-        each(stride, axes, function, "stride", 1),
-        each(dilation, axes, function, "dilation", 1),
-    )
-    cut, more = (
-        each(padding, axes, function, "padding"),
-        each(extra, axes, function, "output_padding"),
-    )
+    steps = each(stride, axes, function, "stride", 1)
+    holes = each(dilation, axes, function, "dilation", 1)
+    cut = each(padding, axes, function, "padding")
+    more = each(extra, axes, function, "output_padding")
     if any(m >= max(s, d) for m, s, d in zip(more, steps, holes, strict=True)):
         raise ValueError(
             f"{function}: output_padding {more} must be smaller than stride {steps} or dilation"
@@ -292,10 +286,8 @@ def _under_windows(
     size: Sequence[int], kernel_size: Any, dilation: Any, padding: Any, stride: Any, function: str
 ) -> tuple[list[tuple[Any, ...]], tuple[int, ...], tuple[int, ...]]:
     """The index of each kernel position under all windows, how many windows, and the padding."""
-    kernel, holes = (
-        each(kernel_size, 2, function, "kernel_size", 1),
-        each(dilation, 2, function, "dilation", 1),
-    )
+    kernel = each(kernel_size, 2, function, "kernel_size", 1)
+    holes = each(dilation, 2, function, "dilation", 1)
     around, steps = each(padding, 2, function, "padding"), each(stride, 2, function, "stride", 1)
     counts = tuple(
         convolution_ops.window_count(n, k, s, (p, p), d)

@@ -111,10 +111,8 @@ def _max_unpool(axes: int) -> Callable[..., Tensor]:
                 f" agree and have {axes + 2} axes."
             )
         check_integers(index, function, "indices")
-        kernel, around = (
-            each(kernel_size, axes, function, "kernel_size", 1),
-            each(padding, axes, function, "padding"),
-        )
+        kernel = each(kernel_size, axes, function, "kernel_size", 1)
+        around = each(padding, axes, function, "padding")
         steps = kernel if stride is None else each(stride, axes, function, "stride", 1)
         size = [
             (n - 1) * s - 2 * p + k
@@ -274,10 +272,8 @@ def _pool_setup(
         if stride is None or stride in ([], ())
         else each(stride, axes, function, "stride", 1)
     )
-    around, holes = (
-        each(padding, axes, function, "padding"),
-        each(dilation, axes, function, "dilation", 1),
-    )
+    around = each(padding, axes, function, "padding")
+    holes = each(dilation, axes, function, "dilation", 1)
     setup = []
     for i in reversed(range(axes)):
         k, s, p, d, axis = kernel[i], steps[i], around[i], holes[i], x.ndim - axes + i

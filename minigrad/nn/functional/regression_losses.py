@@ -45,11 +45,9 @@ def _weighted_mean(loss: Tensor, weight: Any, reduction: str, function: str) -> 
     if weight is None:
         return reduced(loss, reduction, function)
     w = _weights(weight, loss, function)
-    return (
-        (loss * w).sum() / w.sum()
-        if reduction == "mean"
-        else reduced(loss * w, reduction, function)
-    )
+    if reduction == "mean":
+        return (loss * w).sum() / w.sum()
+    return reduced(loss * w, reduction, function)
 
 
 def _weights(weight: Any, loss: Tensor, function: str) -> Tensor:

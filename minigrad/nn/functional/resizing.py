@@ -171,8 +171,6 @@ def _keys(distance: float) -> float:
     convolution interpolation (1981).
     """
     a, d = -0.75, distance
-    return (
-        (a + 2) * d**3 - (a + 3) * d**2 + 1
-        if d <= 1
-        else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
-    )
+    if d <= 1:
+        return (a + 2) * d**3 - (a + 3) * d**2 + 1
+    return a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a

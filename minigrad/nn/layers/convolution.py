@@ -52,17 +52,13 @@ class _Conv(Module):
                 f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got'
                 f" {padding_mode!r}."
             )
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
-            in_channels,
-            out_channels,
-            groups,
-            padding_mode,
-        )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.groups = groups
+        self.padding_mode = padding_mode
         self.kernel_size = each(kernel_size, self.axes, name, "kernel_size", 1)
-        self.stride, self.dilation = (
-            each(stride, self.axes, name, "stride", 1),
-            each(dilation, self.axes, name, "dilation", 1),
-        )
+        self.stride = each(stride, self.axes, name, "stride", 1)
+        self.dilation = each(dilation, self.axes, name, "dilation", 1)
         if isinstance(padding, str) and not self.transposed:
             # a wrong word is found here, not at the first call
             zeros_around(padding, self.kernel_size, self.stride, self.dilation, name)
@@ -90,10 +86,8 @@ class _Conv(Module):
             pairs = zeros_around(
                 padding, self.kernel_size, self.stride, self.dilation, type(self).__name__
             )
-            x, padding = (
-                F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode),
-                0,
-            )
+            x = F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode)
+            padding = 0
         return convolution(
             x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes
         )
@@ -196,10 +190,8 @@ class _ConvTranspose(_Conv):
                 f"{name}: output_size must have {self.axes} numbers, or one for each of {x.ndim}"
                 f" axes, got {output_size}."
             )
-        wanted, sides = (
-            output_size[-self.axes :],
-            zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True),
-        )
+        wanted = output_size[-self.axes :]
+        sides = zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [
             (n - 1) * s - 2 * p + d * (k - 1) + 1
             for n, (s, p, d, k) in zip(x.shape[-self.axes :], sides, strict=True)

@@ -84,17 +84,13 @@ class Embedding(_Table):
                 "Embedding: gradients are dense here. Leave sparse=True out: the numbers are the"
                 " same."
             )
-        self.num_embeddings, self.embedding_dim, self.padding_idx = (
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-        )
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-        )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
         self._take(_weight, _freeze, dtype, device)
 
     @classmethod
@@ -157,16 +153,12 @@ class EmbeddingBag(_Table):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        self.num_embeddings, self.embedding_dim, self.padding_idx = (
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-        )
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = (
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-        )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         self._take(_weight, _freeze, dtype, device)
 

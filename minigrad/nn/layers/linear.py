@@ -37,10 +37,8 @@ class Linear(Module):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        inputs, outputs = (
-            in_features if in_dim is None else in_dim,
-            out_features if out_dim is None else out_dim,
-        )
+        inputs = in_features if in_dim is None else in_dim
+        outputs = out_features if out_dim is None else out_dim
         if inputs is None or outputs is None:
             raise TypeError(
                 "Linear: give the numbers of inputs and outputs, as in Linear(2, 25) or"

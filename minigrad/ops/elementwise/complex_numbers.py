@@ -51,11 +51,9 @@ one rule for both modes.
 
 def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
     size = where(abs_(x) == 0, 1.0, abs_(x))
-    return (
-        where(abs_(x) == 0, 0.0, (g - real(conj(y) * g) * y) / size)
-        if x.dtype.kind == "c"
-        else zeros_like(g)
-    )
+    if x.dtype.kind == "c":
+        return where(abs_(x) == 0, 0.0, (g - real(conj(y) * g) * y) / size)
+    return zeros_like(g)
 
 
 abs_ = general(

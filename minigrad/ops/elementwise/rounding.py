@@ -74,11 +74,9 @@ def _whole(divide: Any, a: Any, b: Any) -> Any:
 
 def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
     rest = _whole(xp.fmod, a, b)
-    return (
-        xp.floor_divide(a - rest, b)
-        if rest.dtype.kind in "iub"
-        else xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
-    )
+    if rest.dtype.kind in "iub":
+        return xp.floor_divide(a - rest, b)
+    return xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
 
 
 floor_divide = elementwise(
