@@ -32,8 +32,8 @@ RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 class UpdateRule(Optimizer):
     """An optimiser whose constructor follows from a table of its settings.
 
-    A subclass gives `settings`, their names with the default values in the order of the arguments,
-    and `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and
+    A subclass gives the default values in the order of the arguments, as keywords of the class, and
+    `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and
     maximize by name alone; `foreach` and `fused`, PyTorch's choices between implementations, change
     nothing. SINGA calls SGD(0.05): a number in the place of the parameters is the
     learning rate. Raises ValueError for a setting out of range, TypeError for one of another type
@@ -46,9 +46,9 @@ class UpdateRule(Optimizer):
     in_float32 = True
     __signature__: ClassVar[Signature]
 
-    def __init_subclass__(cls) -> None:
-        if "settings" not in vars(cls):
-            return
+    def __init_subclass__(cls, rate: float | None = None, **settings: Any) -> None:
+        cls.rate = cls.rate if rate is None else rate
+        cls.settings = {**cls.settings, **settings}
         named = {"params": None, "lr": None, **cls.settings}
         made = [
             Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
@@ -108,7 +108,7 @@ def moments(
     return m, v
 
 
-class SGD(UpdateRule):
+class SGD(UpdateRule, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
     """Gradient descent: v ← μ v + (1 − τ)(g + λ θ), θ ← θ − η v.
 
     momentum μ, dampening τ, weight_decay λ; nesterov looks ahead: θ ← θ − η (g + μ v). The first v
@@ -117,12 +117,6 @@ class SGD(UpdateRule):
     """
 
     linear = True
-    settings: ClassVar[dict[str, Any]] = {
-        "momentum": 0.0,
-        "dampening": 0.0,
-        "weight_decay": 0.0,
-        "nesterov": False,
-    }
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -146,7 +140,7 @@ class SGD(UpdateRule):
         array -= group["lr"] * grad
 
 
-class Adam(UpdateRule):
+class Adam(UpdateRule, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
     """m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², θ ← θ − η m̂ / (√v̂ + ε) with m̂ = m / (1 −
     β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
 
@@ -155,12 +149,6 @@ class Adam(UpdateRule):
     """
 
     decoupled = False
-    settings: ClassVar[dict[str, Any]] = {
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0.0,
-        "amsgrad": False,
-    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The learning rate and the root's divisor with the corrections for moments that began
@@ -188,30 +176,22 @@ class Adam(UpdateRule):
         array -= group["lr"] * (m / root)
 
 
-class AdamW(Adam):
+class AdamW(Adam, weight_decay=1e-2):
     """Adam with decoupled weight decay: θ ← (1 − η λ) θ before Adam's update. Source: Loshchilov
     & Hutter 2019.
     """
 
     decoupled = True
-    settings: ClassVar[dict[str, Any]] = {**Adam.settings, "weight_decay": 1e-2}
 
 
-class RMSprop(UpdateRule):
+class RMSprop(
+    UpdateRule, rate=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False
+):
     """v ← α v + (1 − α) g², θ ← θ − η g / (√v + ε); centered subtracts the mean gradient's square
     from v; momentum as in SGD.
 
     Source: Hinton's lecture 6, in PyTorch's form.
     """
-
-    rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {
-        "alpha": 0.99,
-        "eps": 1e-8,
-        "weight_decay": 0.0,
-        "momentum": 0.0,
-        "centered": False,
-    }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad = decayed(array, grad, group)
@@ -232,18 +212,12 @@ class RMSprop(UpdateRule):
         array -= group["lr"] * step
 
 
-class Adagrad(UpdateRule):
+class Adagrad(
+    UpdateRule, rate=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10
+):
     """v ← v + g², θ ← θ − η g / (√v + ε), the rate falling as η / (1 + (t − 1) lr_decay).
     Source: Duchi et al. 2011.
     """
-
-    rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {
-        "lr_decay": 0.0,
-        "weight_decay": 0.0,
-        "initial_accumulator_value": 0.0,
-        "eps": 1e-10,
-    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         t = state["step"] = state.get("step", 0) + 1

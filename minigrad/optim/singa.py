@@ -7,18 +7,15 @@ g. Source: SINGA's `singa.opt`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..backend import Array
 from .optimizer import Group, buffer
 from .rules import UpdateRule, decayed
 
 
-class RMSProp(UpdateRule):
+class RMSProp(UpdateRule, rate=0.1, rho=0.9, epsilon=1e-8, weight_decay=0.0):
     """v ← ρ v + (1 − ρ) g², θ ← θ − η g / √(v + ε). `RMSprop` is PyTorch's."""
-
-    rate = 0.1
-    settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "epsilon": 1e-8, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad = decayed(array, grad, group)
@@ -28,11 +25,8 @@ class RMSProp(UpdateRule):
         array -= group["lr"] * (grad / (v + group["epsilon"]) ** 0.5)
 
 
-class AdaGrad(UpdateRule):
+class AdaGrad(UpdateRule, rate=0.1, epsilon=1e-8, weight_decay=0.0):
     """v ← v + g², θ ← θ − η g / √(v + ε). `Adagrad` is PyTorch's."""
-
-    rate = 0.1
-    settings: ClassVar[dict[str, Any]] = {"epsilon": 1e-8, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad = decayed(array, grad, group)

@@ -10,7 +10,7 @@ formula of all: so the rule stays arithmetic with arrays, as a compiled step nee
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from ..backend import Array, materialise, ones
 from ..ops.elementwise import abs_, clamp, maximum, sign, where
@@ -18,13 +18,10 @@ from .optimizer import Group, buffer
 from .rules import UpdateRule, decayed, moments
 
 
-class Adadelta(UpdateRule):
+class Adadelta(UpdateRule, rate=1.0, rho=0.9, eps=1e-6, weight_decay=0.0):
     """v ← ρ v + (1 − ρ) g², Δ = √(u + ε) / √(v + ε) · g, u ← ρ u + (1 − ρ) Δ², θ ← θ − η Δ.
     Source: Zeiler 2012.
     """
-
-    rate = 1.0
-    settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad, rho, eps = decayed(array, grad, group), group["rho"], group["eps"]
@@ -37,13 +34,10 @@ class Adadelta(UpdateRule):
         array -= group["lr"] * step
 
 
-class Adamax(UpdateRule):
+class Adamax(UpdateRule, rate=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     """m ← β₁ m + (1 − β₁) g, u ← max(β₂ u, |g| + ε), θ ← θ − η m / ((1 − β₁ᵗ) u). Source: Kingma
     & Ba 2015, section 7.1.
     """
-
-    rate = 2e-3
-    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The learning rate with the correction for a moment that began at 0."""
@@ -58,21 +52,20 @@ class Adamax(UpdateRule):
         array -= group["lr"] * (m / u)
 
 
-class NAdam(UpdateRule):
+class NAdam(
+    UpdateRule,
+    rate=2e-3,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    momentum_decay=4e-3,
+    decoupled_weight_decay=False,
+):
     """Adam that looks ahead: with μₜ = β₁ (1 − 0.96^(t ψ) / 2), ψ the momentum_decay,
     θ ← θ − η ((1 − μₜ) / (1 − Π μ) · g + μₜ₊₁ / (1 − μₜ₊₁ Π μ) · m) / (√v̂ + ε).
 
     decoupled_weight_decay: as in AdamW. Source: Dozat 2016.
     """
-
-    rate = 2e-3
-    settings: ClassVar[dict[str, Any]] = {
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0.0,
-        "momentum_decay": 4e-3,
-        "decoupled_weight_decay": False,
-    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The rates of the gradient and of the moment; the root's divisor; by what θ shrinks."""
@@ -98,20 +91,15 @@ class NAdam(UpdateRule):
         array -= group["of_moment"] * (m / root)
 
 
-class RAdam(UpdateRule):
+class RAdam(
+    UpdateRule, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled_weight_decay=False
+):
     """Adam that warms up by itself: with ρ∞ = 2 / (1 − β₂) − 1 and ρ = ρ∞ − 2 t β₂ᵗ / (1 − β₂ᵗ),
     the variance is used only where ρ > 5, θ ← θ − η r m̂ / (√v̂ + ε) with r² = (ρ − 4)(ρ − 2) ρ∞ /
     ((ρ∞ − 4)(ρ∞ − 2) ρ); before that θ ← θ − η m̂.
 
     decoupled_weight_decay: as in AdamW. Source: Liu et al. 2020.
     """
-
-    settings: ClassVar[dict[str, Any]] = {
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0.0,
-        "decoupled_weight_decay": False,
-    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """`plain` is the rate of m, `adaptive` that of m / (√v + ε): one of the two is 0."""
@@ -136,7 +124,7 @@ class RAdam(UpdateRule):
         array -= group["adaptive"] * (m / (v**0.5 + group["eps"]))
 
 
-class Rprop(UpdateRule):
+class Rprop(UpdateRule, rate=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0)):
     """Only signs count: a step size of each element grows by η₊ while its gradient keeps its sign,
     shrinks by η₋ where that changed (and the element waits for one step), and θ ← θ − size ·
     sign(g).
@@ -144,9 +132,6 @@ class Rprop(UpdateRule):
     etas: (η₋, η₊); step_sizes: the least and the largest; lr: the first. Source: Riedmiller & Braun
     1993.
     """
-
-    rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50.0)}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
@@ -166,19 +151,11 @@ class Rprop(UpdateRule):
         array -= sign(before) * size
 
 
-class ASGD(UpdateRule):
+class ASGD(UpdateRule, rate=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
     """Gradient descent with weight decay λ (lambd) and a falling rate η / (1 + λ η t)^α, and beside
     it, in state["ax"], the mean of the parameters since step t0 (until then the parameters).
     Source: Polyak & Juditsky 1992.
     """
-
-    rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {
-        "lambd": 1e-4,
-        "alpha": 0.75,
-        "t0": 1e6,
-        "weight_decay": 0.0,
-    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The rate, what of θ stays after the decay, and the newest values' share in the mean."""
