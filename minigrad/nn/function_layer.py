@@ -79,7 +79,9 @@ class FunctionLayer(Module):
             ]
         )
         setattr(cls, "__signature__", signature)  # for help() and editors  # noqa: B010
-        cls.__doc__ = cls.__doc__ or function.__doc__
+        if cls.__doc__ is None:
+            called = f"\n\nCalled with ({', '.join(cls.operands)})." * (len(cls.operands) > 1)
+            cls.__doc__ = inspect.cleandoc(function.__doc__ or "") + called
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name, settings = type(self).__name__, self.settings
@@ -118,16 +120,14 @@ class FunctionLayer(Module):
 
 
 def function_layer(
-    name: str, function: Callable[..., Any], text: str | None = None, **options: Any
+    name: str,
+    function: Callable[..., Any],
+    text: str | None = None,
+    base: type[FunctionLayer] = FunctionLayer,
+    **options: Any,
 ) -> type[FunctionLayer]:
     """The class `name` of the calling module, a declaration as in `FunctionLayer` with these
     options. text: its docstring, by default the function's.
     """
-    module = sys._getframe(1).f_globals["__name__"]
-    return type(
-        name,
-        (FunctionLayer,),
-        {"__doc__": text, "__module__": module},
-        function=function,
-        **options,
-    )
+    space = {"__doc__": text, "__module__": sys._getframe(1).f_globals["__name__"]}
+    return type(name, (base,), space, function=function, **options)

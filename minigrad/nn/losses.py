@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
 from . import functional as F
-from .function_layer import FunctionLayer
+from .function_layer import FunctionLayer, function_layer
 from .functional.reduction import check_real
 from .module import Module
 
@@ -42,88 +43,32 @@ class _Loss(FunctionLayer, prepare=_check_reduction):
         return made
 
 
-class MSELoss(_Loss, function=F.mse_loss, settings="reduction"):
-    """(x − t)²."""
+def _declared(name: str, function: Callable[..., Any], **options: Any) -> type[FunctionLayer]:
+    return function_layer(name, function, base=_Loss, **options)
 
 
-class L1Loss(_Loss, function=F.l1_loss, settings="reduction"):
-    """|x − t|."""
-
-
-class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
-    """Quadratic near 0, linear beyond beta."""
-
-
-class HuberLoss(_Loss, function=F.huber_loss, settings="reduction delta", prepare=_check_delta):
-    """Quadratic near 0, linear beyond delta."""
-
-
-class BCELoss(_Loss, function=F.binary_cross_entropy):
-    """Cross entropy of probabilities of one event."""
-
-
-class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
-    """Cross entropy of logits of one event."""
-
-
-class NLLLoss(_Loss, function=F.nll_loss):
-    """Minus the log-probability of the target class."""
-
-
-class CrossEntropyLoss(_Loss, function=F.cross_entropy):
-    """Cross entropy of logits and target classes or probabilities."""
-
-
-class KLDivLoss(_Loss, function=F.kl_div):
-    """t (ln t − x) for log-probabilities x."""
-
-
-class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
-    """x where t = 1, max(0, margin − x) where t = −1."""
-
-
-class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
-    """ln(1 + e^(−t x))."""
-
-
-class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
-    """A margin between the target class and all others."""
-
-
-class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
-    """A margin between each target class and all others."""
-
-
-class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
-    """Cross entropies of σ(x) and t, one for each class."""
-
-
-class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
-    """Minus the log-probability of a count at a rate."""
-
-
-class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
-    """Minus the log-density of a normal distribution: called with (input, target, var)."""
-
-
-class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
-    """A margin between two scores: called with (input1, input2, target)."""
-
-
-class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss):
-    """Angles between vectors that should or should not agree: called with (input1, input2,
-    target).
-    """
-
-
-class TripletMarginLoss(_Loss, function=F.triplet_margin_loss):
-    """Nearer to the positive than to the negative by a margin: called with (anchor, positive,
-    negative).
-    """
-
-
-class TripletMarginWithDistanceLoss(_Loss, function=F.triplet_margin_with_distance_loss):
-    """As `TripletMarginLoss`, with any distance."""
+MSELoss = _declared("MSELoss", F.mse_loss, settings="reduction")
+L1Loss = _declared("L1Loss", F.l1_loss, settings="reduction")
+SmoothL1Loss = _declared("SmoothL1Loss", F.smooth_l1_loss)
+HuberLoss = _declared("HuberLoss", F.huber_loss, settings="reduction delta", prepare=_check_delta)
+BCELoss = _declared("BCELoss", F.binary_cross_entropy)
+BCEWithLogitsLoss = _declared("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
+NLLLoss = _declared("NLLLoss", F.nll_loss)
+CrossEntropyLoss = _declared("CrossEntropyLoss", F.cross_entropy)
+KLDivLoss = _declared("KLDivLoss", F.kl_div)
+HingeEmbeddingLoss = _declared("HingeEmbeddingLoss", F.hinge_embedding_loss)
+SoftMarginLoss = _declared("SoftMarginLoss", F.soft_margin_loss)
+MultiMarginLoss = _declared("MultiMarginLoss", F.multi_margin_loss)
+MultiLabelMarginLoss = _declared("MultiLabelMarginLoss", F.multilabel_margin_loss)
+MultiLabelSoftMarginLoss = _declared("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss)
+PoissonNLLLoss = _declared("PoissonNLLLoss", F.poisson_nll_loss)
+GaussianNLLLoss = _declared("GaussianNLLLoss", F.gaussian_nll_loss)
+MarginRankingLoss = _declared("MarginRankingLoss", F.margin_ranking_loss)
+CosineEmbeddingLoss = _declared("CosineEmbeddingLoss", F.cosine_embedding_loss)
+TripletMarginLoss = _declared("TripletMarginLoss", F.triplet_margin_loss)
+TripletMarginWithDistanceLoss = _declared(
+    "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss
+)
 
 
 def _ctc_loss(

@@ -13,6 +13,7 @@ from ..nn import layers, module
 from .images import dropout
 
 Layer = module.Layer
+MaxPool2d = layers.MaxPool2d
 
 
 class Linear(layers.Linear):
@@ -69,10 +70,6 @@ class BatchNorm2d(layers.BatchNorm2d):
 
     def forward(self, x: Any) -> Tensor:
         return self.normalized(x, autograd.training)
-
-
-class MaxPool2d(layers.MaxPool2d):
-    """Largest element of each window."""
 
 
 class AvgPool2d(layers.AvgPool2d):

@@ -65,7 +65,6 @@ SAME_NAMES = {
     "Dropout": "public: a layer of PyTorch and one of SINGA",
     "Event": "public: a CUDA event of PyTorch, and what observers see; its docstring says so",
     "Linear": "public: a layer of PyTorch and one of SINGA",
-    "MaxPool2d": "public: a layer of PyTorch and one of SINGA",
     "Node": "public: of a static graph; of the core; of the engines that students write",
     "Operation": "public: SINGA's; a local class of lesson 14, which students read",
     "Primitive": "public: MindSpore's, whose docstring names that of the core",

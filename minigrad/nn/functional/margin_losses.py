@@ -169,7 +169,8 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ;
-    swap: see the next function. Raises ShapeError for different numbers of dimensions.
+    swap as of `triplet_margin_with_distance_loss`. Raises ShapeError for different numbers of
+    dimensions.
     """
     anchor, positive, negative = as_tensor(anchor), as_tensor(positive), as_tensor(negative)
     _check_ndim("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)

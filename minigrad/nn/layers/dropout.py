@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
-from ..function_layer import FunctionLayer
+from ..function_layer import FunctionLayer, function_layer
 
 __all__ = [
     "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
@@ -26,21 +26,13 @@ class Dropout(
     """Each element 0 with probability p while training, else divided by 1 − p."""
 
 
-class Dropout1d(Dropout, function=F.dropout1d):
-    """Whole channels 0 with probability p while training."""
-
-
-class Dropout2d(Dropout, function=F.dropout2d):
-    """Whole channels 0 with probability p while training."""
-
-
-class Dropout3d(Dropout, function=F.dropout3d):
-    """Whole channels 0 with probability p while training."""
-
-
-class AlphaDropout(Dropout, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks with SELU."""
-
-
-class FeatureAlphaDropout(Dropout, function=F.feature_alpha_dropout):
-    """AlphaDropout of whole channels."""
+Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
+    function_layer(name, function, base=Dropout)
+    for name, function in (
+        ("Dropout1d", F.dropout1d),
+        ("Dropout2d", F.dropout2d),
+        ("Dropout3d", F.dropout3d),
+        ("AlphaDropout", F.alpha_dropout),
+        ("FeatureAlphaDropout", F.feature_alpha_dropout),
+    )
+)

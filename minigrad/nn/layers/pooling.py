@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import functional as F
@@ -36,59 +36,43 @@ def _tuples(axes: int) -> Callable[[str, dict[str, Any]], None]:
     return prepare
 
 
-class _MaxPool(
-    FunctionLayer,
+def _layers(name: str, functions: Sequence[Callable[..., Any]], **options: Any) -> list[Any]:
+    """The layers of functions that differ in the number of axes, with which their names end."""
+    return [function_layer(f"{name}{f.__name__[-2:]}", f, **options) for f in functions]
+
+
+def _shows(*names: str) -> Callable[[Any], str]:
+    return lambda self: shown(self, *names)
+
+
+MaxPool1d, MaxPool2d, MaxPool3d = _layers(
+    "MaxPool",
+    (F.max_pool1d, F.max_pool2d, F.max_pool3d),
     settings="kernel_size stride padding dilation return_indices ceil_mode",
-    shows=lambda self: shown(self, "kernel_size", "stride", "padding", "dilation", "ceil_mode"),
+    shows=_shows("kernel_size", "stride", "padding", "dilation", "ceil_mode"),
     prepare=_strided,
-):
+)
+
+
+class _AvgPool(FunctionLayer, shows=_shows("kernel_size", "stride", "padding"), prepare=_strided):
     pass
 
 
-class MaxPool1d(_MaxPool, function=F.max_pool1d):
-    """Largest element of each window."""
+AVERAGED = "kernel_size stride padding ceil_mode count_include_pad"
 
 
-class MaxPool2d(_MaxPool, function=F.max_pool2d):
-    """Largest element of each window; MaxPool2d(3, 1, padding=1) keeps the size."""
-
-
-class MaxPool3d(_MaxPool, function=F.max_pool3d):
-    """Largest element of each window."""
-
-
-class _AvgPool(
-    FunctionLayer,
-    shows=lambda self: shown(self, "kernel_size", "stride", "padding"),
-    prepare=_strided,
-):
-    pass
-
-
-class AvgPool1d(
-    _AvgPool,
-    function=F.avg_pool1d,
-    settings="kernel_size stride padding ceil_mode count_include_pad",
-    prepare=_tuples(1),
-):
-    """Mean of each window."""
-
-
-class _AvgPoolBy(
-    _AvgPool,
-    settings="kernel_size stride padding ceil_mode count_include_pad divisor_override",
-):
-    pass
-
-
-class AvgPool2d(_AvgPoolBy, function=F.avg_pool2d):
+class AvgPool2d(_AvgPool, function=F.avg_pool2d, settings=f"{AVERAGED} divisor_override"):
     """Mean of each window (or its sum divided by divisor_override); AvgPool2d(3, 1, padding=1)
     keeps the size.
     """
 
 
-class AvgPool3d(_AvgPoolBy, function=F.avg_pool3d):
-    """Mean of each window."""
+AvgPool1d = function_layer(
+    "AvgPool1d", F.avg_pool1d, base=_AvgPool, settings=AVERAGED, prepare=_tuples(1)
+)
+AvgPool3d = function_layer(
+    "AvgPool3d", F.avg_pool3d, base=_AvgPool, settings=f"{AVERAGED} divisor_override"
+)
 
 
 def _unpooling(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,43 +89,26 @@ MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
     function_layer(
         f"MaxUnpool{axes}d",
         _unpooling(function),
-        "Elements put back to where a maximum was found.",
         settings="kernel_size stride padding",
         prepare=_tuples(axes),
     )
     for axes, function in enumerate((F.max_unpool1d, F.max_unpool2d, F.max_unpool3d), 1)
 )
-LPPool1d, LPPool2d, LPPool3d = (
-    function_layer(
-        f"LPPool{axes}d",
-        function,
-        "The p-norm of each window.",
-        settings="norm_type kernel_size stride ceil_mode",
-    )
-    for axes, function in enumerate((F.lp_pool1d, F.lp_pool2d, F.lp_pool3d), 1)
+LPPool1d, LPPool2d, LPPool3d = _layers(
+    "LPPool",
+    (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d),
+    settings="norm_type kernel_size stride ceil_mode",
 )
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (
-    function_layer(
-        f"AdaptiveAvgPool{axes}d",
-        function,
-        "Means over output_size parts.",
-        settings="output_size",
-    )
-    for axes, function in enumerate(
-        (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d), 1
-    )
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _layers(
+    "AdaptiveAvgPool",
+    (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d),
+    settings="output_size",
 )
-AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (
-    function_layer(
-        f"AdaptiveMaxPool{axes}d",
-        function,
-        "Maxima over output_size parts.",
-        settings="output_size return_indices",
-        shows="output_size={output_size}",
-    )
-    for axes, function in enumerate(
-        (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d), 1
-    )
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _layers(
+    "AdaptiveMaxPool",
+    (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d),
+    settings="output_size return_indices",
+    shows="output_size={output_size}",
 )
 
 
