@@ -308,7 +308,6 @@ class GroupNorm(_Affine):
 LocalResponseNorm = function_layer(
     "LocalResponseNorm",
     F.local_response_norm,
-    "Each element divided by the size of its neighbours in other channels.",
     settings="size alpha beta k",
     shows="{size}, alpha={alpha}, beta={beta}, k={k}",
 )

@@ -18,10 +18,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Flatten(FunctionLayer, function=functions.flatten, start_dim=1):
-    """The axes from start_dim to end_dim merged into one: (N, C, H, W) becomes (N, C · H · W)."""
-
-
 def _unflatten(input: Any, dim: int, unflattened_size: Any) -> Tensor:
     x = as_tensor(input)
     axis = functions.axis_of(x.ndim, dim, "Unflatten")
@@ -37,28 +33,18 @@ class Unflatten(
     """One axis taken apart into several."""
 
 
-PixelShuffle = function_layer(
-    "PixelShuffle", F.pixel_shuffle, "Channels become pixels.", settings="upscale_factor"
+Flatten = function_layer(
+    "Flatten",
+    functions.flatten,
+    "The axes from start_dim to end_dim merged into one: (N, C, H, W) becomes (N, C · H · W).",
+    start_dim=1,
 )
-PixelUnshuffle = function_layer(
-    "PixelUnshuffle", F.pixel_unshuffle, "Pixels become channels.", settings="downscale_factor"
-)
-ChannelShuffle = function_layer(
-    "ChannelShuffle",
-    F.channel_shuffle,
-    "The channels of groups dealt out in turn.",
-    settings="groups",
-)
-
-
-class Unfold(FunctionLayer, function=F.unfold, settings="kernel_size dilation padding stride"):
-    """Each window as a column."""
-
-
-class Fold(
-    FunctionLayer, function=F.fold, settings="output_size kernel_size dilation padding stride"
-):
-    """Columns added up where their windows overlap."""
+PixelShuffle = function_layer("PixelShuffle", F.pixel_shuffle, settings="upscale_factor")
+PixelUnshuffle = function_layer("PixelUnshuffle", F.pixel_unshuffle, settings="downscale_factor")
+ChannelShuffle = function_layer("ChannelShuffle", F.channel_shuffle, settings="groups")
+WINDOWS = "kernel_size dilation padding stride"
+Unfold = function_layer("Unfold", F.unfold, settings=WINDOWS)
+Fold = function_layer("Fold", F.fold, settings=f"output_size {WINDOWS}")
 
 
 def _resized(self: Any) -> str:
@@ -70,13 +56,7 @@ def _resized(self: Any) -> str:
     return f"scale_factor={tuple(map(float, factor)) if several else float(factor)}, {mode=}"
 
 
-class Upsample(
-    FunctionLayer,
-    function=F.interpolate,
-    settings="size scale_factor mode align_corners recompute_scale_factor",
-    shows=_resized,
-):
-    """Images resized, in one of the modes of `functional.interpolate`."""
+Upsample = function_layer("Upsample", F.interpolate, shows=_resized)
 
 
 class UpsamplingNearest2d(
@@ -95,12 +75,5 @@ class UpsamplingBilinear2d(
     mode = "bilinear"
 
 
-CosineSimilarity = function_layer(
-    "CosineSimilarity",
-    F.cosine_similarity,
-    "The cosine of the angle between two tensors' vectors.",
-    shows="",
-)
-PairwiseDistance = function_layer(
-    "PairwiseDistance", F.pairwise_distance, "The distance between two tensors' vectors.", shows=""
-)
+CosineSimilarity = function_layer("CosineSimilarity", F.cosine_similarity, shows="")
+PairwiseDistance = function_layer("PairwiseDistance", F.pairwise_distance, shows="")
