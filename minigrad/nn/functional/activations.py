@@ -18,7 +18,7 @@ from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
 from ...ops.elementwise import in_float32, select
-from .arguments import check_axes, on_axis, placed, source, span
+from .arguments import check_axes, on_axis, placed, span, with_inplace
 from .embeddings import one_hot
 
 __all__ = [
@@ -52,20 +52,20 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
     """max(x, 0); derivative 0 at 0. inplace (here and below): the result is written into the
     input.
     """
-    return (
-        placed(functions.relu(input), input, inplace, "relu") if inplace else functions.relu(input)
-    )
+    y = functions.relu(input)
+    return placed(y, input, "relu") if inplace else y
 
 
-def relu6(input: Any, inplace: bool = False) -> Tensor:
+@with_inplace
+def relu6(input: Any) -> Tensor:
     """x limited to [0, 6]; derivative 0 at both corners."""
-    return placed(hardtanh(source(input, inplace), 0.0, 6.0), input, inplace, "relu6")
+    return hardtanh(input, 0.0, 6.0)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+@with_inplace
+def leaky_relu(input: Any, negative_slope: float = 0.01) -> Tensor:
     """x where positive, negative_slope · x elsewhere."""
-    x = source(input, inplace)
-    return placed(_above_zero(x, x * negative_slope), input, inplace, "leaky_relu")
+    return _above_zero(input, input * negative_slope)
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
@@ -82,42 +82,38 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return _above_zero(x, x * slope)
 
 
-def rrelu(
-    input: Any,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    inplace: bool = False,
-) -> Tensor:
+@with_inplace
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element
     while training, else their mean.
     """
     functions.not_below("rrelu", "upper", upper, lower)
-    x = source(input, inplace)
-    slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
-    return placed(_above_zero(x, x * slope), input, inplace, "rrelu")
+    slope: Any = (lower + upper) / 2
+    if training:
+        slope = functions.rand_like(input) * (upper - lower) + lower
+    return _above_zero(input, input * slope)
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@with_inplace
+def elu(input: Any, alpha: float = 1.0) -> Tensor:
     """x where positive, α (e^x − 1) elsewhere."""
-    x = source(input, inplace)
-    return placed(
-        select(x, alpha * expm1(clamp(x, max=0.0)), x, test="le", level=0.0), input, inplace, "elu"
-    )
+    y = alpha * expm1(clamp(input, max=0.0))
+    return select(input, y, input, test="le", level=0.0)
 
 
-def selu(input: Any, inplace: bool = False) -> Tensor:
+@with_inplace
+def selu(input: Any) -> Tensor:
     """γ elu(x, α) with the two constants of Klambauer et al. 2017, which keep mean 0 and
     variance 1 through layers.
     """
-    return placed(SELU_SCALE * elu(source(input, inplace), SELU_ALPHA), input, inplace, "selu")
+    return SELU_SCALE * elu(input, SELU_ALPHA)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@with_inplace
+def celu(input: Any, alpha: float = 1.0) -> Tensor:
     """x where positive, α (e^(x/α) − 1) elsewhere."""
-    x = source(input, inplace)
-    y = alpha * expm1(clamp(x, max=0.0) / alpha)
-    return placed(select(x, y, x, test="le", level=0.0), input, inplace, "celu")
+    y = alpha * expm1(clamp(input, max=0.0) / alpha)
+    return select(input, y, input, test="le", level=0.0)
 
 
 @in_float32
@@ -133,24 +129,18 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return 0.5 * x * (1 + functions.erf(x * math.sqrt(0.5)))
 
 
-def silu(input: Any, inplace: bool = False) -> Tensor:
+@with_inplace
+@in_float32
+def silu(input: Any) -> Tensor:
     """x σ(x), also known as swish."""
-    return placed(_silu(source(input, inplace)), input, inplace, "silu")
+    return input * sigmoid(input)
 
 
+@with_inplace
 @in_float32
-def _silu(x: Tensor) -> Tensor:
-    return x * sigmoid(x)
-
-
-def mish(input: Any, inplace: bool = False) -> Tensor:
+def mish(input: Any) -> Tensor:
     """x tanh(softplus(x))."""
-    return placed(_mish(source(input, inplace)), input, inplace, "mish")
-
-
-@in_float32
-def _mish(x: Tensor) -> Tensor:
-    return x * tanh(functions.softplus(x))
+    return input * tanh(functions.softplus(input))
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -180,40 +170,32 @@ def tanhshrink(input: Any) -> Tensor:
     return x - tanh(x)
 
 
-def hardtanh(
-    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Tensor:
+@with_inplace
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x limited to [min_val, max_val]; derivative 0 at both corners (unlike clamp's)."""
     functions.not_below("hardtanh", "max_val", max_val, min_val)
-    x = source(input, inplace)
-    if not backend.is_differentiable(x.dtype):  # integers stay integers
-        return placed(clamp(x, int(min_val), int(max_val)), input, inplace, "hardtanh")
-    return placed(_between(x, min_val, max_val, x, min_val, max_val), input, inplace, "hardtanh")
+    if not backend.is_differentiable(input.dtype):  # integers stay integers
+        return clamp(input, int(min_val), int(max_val))
+    return _between(input, min_val, max_val, input, min_val, max_val)
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+@with_inplace
+@in_float32
+def hardsigmoid(input: Any) -> Tensor:
     """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which
     hides it).
     """
-    return placed(_hardsigmoid(source(input, inplace)), input, inplace, "hardsigmoid")
+    return _between(input, -3.0, 3.0, input / 6 + 0.5, 0.0, 1.0)
 
 
+@with_inplace
 @in_float32
-def _hardsigmoid(x: Tensor) -> Tensor:
-    return _between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0)
-
-
-def hardswish(input: Any, inplace: bool = False) -> Tensor:
+def hardswish(input: Any) -> Tensor:
     """x hardsigmoid(x)."""
-    return placed(_hardswish(source(input, inplace)), input, inplace, "hardswish")
-
-
-@in_float32
-def _hardswish(x: Tensor) -> Tensor:
     # at infinity the branch that is not taken would be infinite, and its derivative NaN
-    inner = clamp(x, -3.0, 3.0)
-    y = select(x, inner * (inner + 3) / 6, x, test="lt", level=3.0)
-    return select(x, 0.0, y, test="le", level=-3.0)
+    inner = clamp(input, -3.0, 3.0)
+    y = select(input, inner * (inner + 3) / 6, input, test="lt", level=3.0)
+    return select(input, 0.0, y, test="le", level=-3.0)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -230,10 +212,10 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return select(x, select(x, 0.0, x, test="le", level=lambd), x, test="ge", level=-lambd)
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
+@with_inplace
+def threshold(input: Any, threshold: float, value: float) -> Tensor:
     """x where it is above `threshold`, `value` elsewhere."""
-    x = source(input, inplace)
-    return placed(select(x, value, x, test="le", level=threshold), input, inplace, "threshold")
+    return select(input, value, input, test="le", level=threshold)
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:

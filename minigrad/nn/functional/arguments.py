@@ -6,8 +6,10 @@ tables along an axis, results in place.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import operator
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
@@ -103,7 +105,7 @@ def table(numbers: list[Any], dtype: DType, beside: Tensor) -> Tensor:
     return wrap(_uploaded(tuple(numbers), dtype, device))
 
 
-@lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)
 def _uploaded(numbers: tuple[Any, ...], dtype: DType, device: str) -> Any:
     return backend.to_device(backend.as_payload(list(numbers), dtype), device)
 
@@ -111,16 +113,34 @@ def _uploaded(numbers: tuple[Any, ...], dtype: DType, device: str) -> Any:
 # ----------------------------------------------------------------------------------------- in place
 
 
-def source(input: Any, inplace: bool) -> Tensor:
-    """The input, or, if it is to be overwritten, a copy: what rules keep must stay as it was."""
-    x = as_tensor(input)
-    return functions.clone(x) if inplace and x.requires_grad else x
+def with_inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function of a tensor with a last argument more, `inplace`: whether the result is written
+    into the input.
+    """
+    name, signature = function.__name__, inspect.signature(function)
+    last = len(signature.parameters)
+
+    @functools.wraps(function)
+    def run(input: Any, *args: Any, inplace: bool = False, **options: Any) -> Tensor:
+        if len(args) == last:
+            *args, inplace = args  # type: ignore[assignment]
+        x = as_tensor(input)
+        if not inplace:
+            return function(x, *args, **options)
+        # what rules keep must stay as it was
+        return placed(
+            function(functions.clone(x) if x.requires_grad else x, *args, **options), input, name
+        )
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    option = inspect.Parameter("inplace", kind, default=False, annotation="bool")
+    parameters = [*signature.parameters.values(), option]
+    setattr(run, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
+    return run
 
 
-def placed(y: Tensor, input: Any, inplace: bool, function: str) -> Tensor:
-    """y, or, if `inplace`, the input with y written into it."""
-    if not inplace:
-        return y
+def placed(y: Tensor, input: Any, function: str) -> Tensor:
+    """The input, with y written into it."""
     check_target(input, function)
     return assign(input, y, function)
 

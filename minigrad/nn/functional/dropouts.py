@@ -9,85 +9,71 @@ from typing import Any
 
 from ... import functions
 from ...batching import per_example
-from ...core.tensor import Tensor, as_tensor
+from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...functions import where
 from ...ops import random
 from .activations import SELU_ALPHA, SELU_SCALE
-from .arguments import check_axes, placed
+from .arguments import check_axes, with_inplace
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
 ]  # fmt: skip
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@with_inplace
+def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element 0 with probability p, else divided by 1 − p (so the mean stays); x itself
     when not training.
     """
-    return placed(
-        _dropped(as_tensor(input), p, training, lambda x: x, "dropout"), input, inplace, "dropout"
-    )
+    return _dropped(input, p, training, lambda x: x, "dropout")
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@with_inplace
+def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels 0 with probability p: input (N, C, L) or (C, L), else ShapeError."""
-    x = as_tensor(input)
-    if x.ndim not in (2, 3):
+    if input.ndim not in (2, 3):
         raise ShapeError(
-            f"dropout1d: input must be (N, C, L) or (C, L), got shape {x.shape}. dropout2d and"
+            f"dropout1d: input must be (N, C, L) or (C, L), got shape {input.shape}. dropout2d and"
             " dropout3d take images and volumes."
         )
-    part = _first_of_channels(x.ndim - 1, "dropout1d")
-    return placed(_dropped(x, p, training, part, "dropout1d"), input, inplace, "dropout1d")
+    part = _first_of_channels(input.ndim - 1, "dropout1d")
+    return _dropped(input, p, training, part, "dropout1d")
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@with_inplace
+def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels 0 with probability p: input (N, C, H, W) or any other (N, C, …).
 
     As in PyTorch, an input of three axes is (N, C, L), not one image. Raises ShapeError for fewer
     than two axes.
     """
-    x = as_tensor(input)
-    part = _first_of_channels(2, "dropout2d")
-    return placed(_dropped(x, p, training, part, "dropout2d"), input, inplace, "dropout2d")
+    return _dropped(input, p, training, _first_of_channels(2, "dropout2d"), "dropout2d")
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@with_inplace
+def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels 0 with probability p: input (N, C, D, H, W), or one example (C, …)."""
-    x = as_tensor(input)
-    part = _first_of_channels(2 if x.ndim == 5 else 1, "dropout3d")
-    return placed(_dropped(x, p, training, part, "dropout3d"), input, inplace, "dropout3d")
+    part = _first_of_channels(2 if input.ndim == 5 else 1, "dropout3d")
+    return _dropped(input, p, training, part, "dropout3d")
 
 
-def alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
+@with_inplace
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """Each element −αγ (to which selu falls) with probability p, then all scaled and moved so that
     mean 0 and variance 1 stay.
 
     Source: Klambauer et al., Self-normalizing neural networks (2017).
     """
-    return placed(
-        _alpha_dropped(as_tensor(input), p, training, lambda x: x, "alpha_dropout"),
-        input,
-        inplace,
-        "alpha_dropout",
-    )
+    return _alpha_dropped(input, p, training, lambda x: x, "alpha_dropout")
 
 
-def feature_alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
+@with_inplace
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels: input (N, C, …). Raises ShapeError for fewer than two
     axes."""
     part = _first_of_channels(2, "feature_alpha_dropout")
-    return placed(
-        _alpha_dropped(as_tensor(input), p, training, part, "feature_alpha_dropout"),
-        input,
-        inplace,
-        "feature_alpha_dropout",
-    )
+    return _alpha_dropped(input, p, training, part, "feature_alpha_dropout")
 
 
 def _first_of_channels(axes: int, function: str) -> Callable[[Tensor], Tensor]:
@@ -111,12 +97,8 @@ def _dropped(
 def _alpha_dropped(
     x: Tensor, p: float, training: bool, part: Callable[[Tensor], Tensor], function: str
 ) -> Tensor:
-    if not 0 <= p <= 1:
-        raise ValueError(f"{function}: p is a probability, got {p}.")
-    if not training or p == 0:
-        return x
-    if p == 1:
-        return x * 0.0
+    if not (training and 0 < p < 1):
+        return _dropped(x, p, training, part, function)
     kept = _dropped(functions.ones_like(x), p, True, part, function) != 0
     floor = -SELU_ALPHA * SELU_SCALE
     scale = ((1 - p) * (1 + p * floor**2)) ** -0.5
