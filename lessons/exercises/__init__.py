@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def modules() -> list[str]:
-    """The names of the modules that have EXERCISES: the lessons by number, then the bug zoo."""
+    """The names of the modules that have exercises: the lessons by number, then the bug zoo."""
     return [*sorted(path.stem for path in Path(__file__).parent.glob("lesson[0-9]*.py")), "bug_zoo"]

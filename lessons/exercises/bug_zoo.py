@@ -457,10 +457,8 @@ MENDS = {
     ),
 }
 
-_ALL: tuple[Exercise, ...] = tuple(
-    made(letter) for letter in zoo.ANIMALS for made in (Diagnosis, Mend)
-)
-
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+EXERCISES: dict[str, Exercise] = {
+    e.name: e for letter in zoo.ANIMALS for e in (Diagnosis(letter), Mend(letter))
+}
 
 __all__ = ["BUGS", "EXERCISES", "NAMES", "broken_part", "f", "reference", "trace_of", "watched"]

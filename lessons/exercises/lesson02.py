@@ -24,7 +24,7 @@ from ..grading.kinds import Number, Rules, Sweep, Table
 from ..grading.kinds.answers import cell
 from ..grading.numeric import close
 from ..grading.student_trace import Example, plain
-from .made import by_name
+from .made import Exact, by_name
 
 POINT = (2.0, 5.0)
 
@@ -473,7 +473,7 @@ def _are_dual(cases: Sequence[Case]) -> Callable[[Case, Any], str]:
 
 # ------------------------------------------------------------------------------------ all exercises
 
-_ALL: tuple[Exercise, ...] = (
+ASKED = (
     Table(
         "trace",
         f,
@@ -579,7 +579,7 @@ _ALL: tuple[Exercise, ...] = (
             "The adjoint of v5 is 1.",
         ),
     ),
-    Number(
+    Exact(
         "reverse-count",
         "Prediction: how many contributions reach x2",
         variable="contributions_to_x2",
@@ -595,9 +595,8 @@ _ALL: tuple[Exercise, ...] = (
             ("x2 occurs in more than one place of the formula. Count its arrows.", lambda: 1.0),
         ),
         hints=("In how many rows of the evaluation trace does x2 occur on the right-hand side?",),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "passes",
         "Prediction: the reverse passes for 1000 derivatives",
         variable="reverse_passes",
@@ -618,7 +617,6 @@ _ALL: tuple[Exercise, ...] = (
             "What is seeded in reverse mode: the inputs or the outputs?",
             "How many outputs are there?",
         ),
-        tolerance=1e-9,
     ),
     Rules(
         "sin",
@@ -672,7 +670,6 @@ _ALL: tuple[Exercise, ...] = (
             "The quotient rule: (a / b)˙ = ȧ / b − a · ḃ / b².",
         ),
     ),
-    dual,
     Sweep(
         "reverse_sweep",
         examples=(
@@ -706,4 +703,4 @@ TITLES = {
     "dual": "Exercise 5 · Dual numbers: forward mode in one class",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

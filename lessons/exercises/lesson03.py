@@ -22,7 +22,7 @@ from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.kinds import Backward, Number, Order
 from ..grading.kinds.answers import cell
 from ..workshop import recorded
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 from .nodes import RULES, Node, derivatives
 
 # Not annotated, because the viewer shows their source to students.
@@ -60,7 +60,7 @@ def _sent(to: str, number: int) -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "parts-of-x2",
         "Prediction: how many numbers are in the list grad[x2] at the end",
         variable="numbers_in_list",
@@ -83,7 +83,6 @@ PREDICTIONS = (
             "Which nodes use x2? Look at the right-hand sides of the rows.",
             "Each use sends one part back.",
         ),
-        tolerance=1e-9,
     ),
     Number(
         "bar-x2",
@@ -465,6 +464,4 @@ TITLES = {
     "graph-rules": "Exercise 3 · Rules that build a graph",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES), TITLES
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -8,7 +8,7 @@ import numpy as np
 
 import minigrad as mg
 
-from ..grading.kinds import Number
+from .made import Exact
 
 
 def wrong() -> float:
@@ -26,7 +26,7 @@ def wrong() -> float:
     return float(count)
 
 
-wrong_products = Number(
+wrong_products = Exact(
     "wrong-products",
     "Prediction: how many of the eight gradients the table gets wrong",
     variable="wrong_gradients",
@@ -61,7 +61,4 @@ wrong_products = Number(
         "Take trans_B alone, Y = A Bᵀ. What are the two gradients?",
         "Then the same for trans_A alone, and for both.",
     ),
-    tolerance=1e-9,
 )
-
-EXERCISES = {exercise.name: exercise for exercise in (wrong_products,)}

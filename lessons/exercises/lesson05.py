@@ -19,9 +19,9 @@ from minigrad.watch import trace_function
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.kinds import Number, Unbroadcast, Vjp
+from ..grading.kinds import Unbroadcast, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
-from .made import by_name
+from .made import Exact, by_name
 
 POINT = np.array([[0.0, 1.0], [-1.0, 0.5]])
 
@@ -64,7 +64,7 @@ def _bias_gradient() -> np.ndarray:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "bar-squares",
         "Prediction: the adjoint of each of the four squares",
         variable="adjoint_of_a_square",
@@ -79,9 +79,8 @@ PREDICTIONS = (
             ("That is the derivative of the square, one step further down.", lambda: 2.0),
         ),
         hints=("z = s₁ + s₂ + s₃ + s₄: how much does z grow if s₁ grows by 1?",),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "bar-corner",
         "Prediction: the upper left element of the gradient",
         variable="upper_left",
@@ -119,9 +118,8 @@ PREDICTIONS = (
                 " and that one multiplies by e⁰ = 1."
             ),
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "bar-bias",
         "Prediction: each element of the gradient with respect to b",
         variable="gradient_of_bias",
@@ -136,7 +134,6 @@ PREDICTIONS = (
             ),
         ),
         hints=("Into how many elements of m + b does b[0] go?", "Each of them has the adjoint 1."),
-        tolerance=1e-9,
     ),
 )
 
@@ -420,6 +417,4 @@ TITLES = {
     "pull_matmul": "Exercise 5 · The matrix product",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (*PREDICTIONS[:2], PULL_EXP, PULL_T, PULL_SUM, PREDICTIONS[2], UNBROADCAST, PULL_MATMUL), TITLES
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -16,9 +16,9 @@ from minigrad.autograd.functional import hessian, jacobian, jvp, vhp
 
 from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
-from ..grading.kinds import Jvp, Number, Vjp
+from ..grading.kinds import Jvp, Vjp
 from .drive06 import FUNCTIONS, times
-from .made import FORWARD_MODE, by_name
+from .made import FORWARD_MODE, Exact, by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -489,8 +489,8 @@ def _hooked() -> float:
     return float(x.grad)
 
 
-_ALL: tuple[Exercise, ...] = (
-    Number(
+ASKED = (
+    Exact(
         "jacobian-zeros",
         "Prediction: the zeros in the Jacobian of exp_reducer",
         variable="zeros",
@@ -514,9 +514,8 @@ _ALL: tuple[Exercise, ...] = (
             "How many numbers has the Jacobian in all?",
             "With respect to which numbers of x is the derivative of row 0's sum not 0?",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "adder-sum",
         "Prediction: the sum of all entries of adder's two Jacobians",
         variable="sum_of_entries",
@@ -541,9 +540,8 @@ _ALL: tuple[Exercise, ...] = (
             "Write down result 0 and result 1 as formulas.",
             "The Jacobian with respect to x is 2 on the diagonal and 0 elsewhere.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "jvp-adder",
         "Prediction: the first number of adder's Jacobian-vector product",
         variable="first_number",
@@ -560,7 +558,6 @@ _ALL: tuple[Exercise, ...] = (
                 " with speed one?"
             ),
         ),
-        tolerance=1e-9,
     ),
     Vjp(
         "exp_reducer_vjp",
@@ -593,8 +590,7 @@ _ALL: tuple[Exercise, ...] = (
             "`(np.exp(x) * dx).sum(axis=1)`",
         ),
     ),
-    told,
-    Number(
+    Exact(
         "vhp-second",
         "Prediction: the product of (0, 1) with the Hessian of pow_adder_reducer",
         variable="number_for_y",
@@ -612,10 +608,8 @@ _ALL: tuple[Exercise, ...] = (
             ("x has no part in v, so its 4 does not count.", lambda: 10.0),
         ),
         hints=("Which blocks of the Hessian does v = (0, 1) pick out?", "Differentiate 3y² twice."),
-        tolerance=1e-9,
     ),
-    hessian_times,
-    Number(
+    Exact(
         "twice",
         "Prediction: x.grad after the second backward()",
         variable="grad_after_two",
@@ -636,9 +630,8 @@ _ALL: tuple[Exercise, ...] = (
             "What does one call leave in x.grad?",
             "`.grad` is accumulated: what does the second call do with what it finds there?",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "halving-hook",
         "Prediction: x.grad with a hook on the way",
         variable="grad_with_hook",
@@ -657,9 +650,7 @@ _ALL: tuple[Exercise, ...] = (
             "First without the hook: which adjoint arrives at a?",
             "The hook halves it. Then go on from a to x.",
         ),
-        tolerance=1e-9,
     ),
-    sigmoid_function,
 )
 
 TITLES = {
@@ -672,7 +663,7 @@ TITLES = {
 
 LATER = ("twice", "halving-hook", "sigmoid_function")
 """What is asked in the second half of the lesson: lesson06b.py."""
-EVERY: dict[str, Exercise] = by_name(_ALL, TITLES)
+EVERY: dict[str, Exercise] = by_name(vars(), TITLES)
 EXERCISES = {name: exercise for name, exercise in EVERY.items() if name not in LATER}
 
 EXERCISES["exp_reducer_vjp"].misconceptions += (

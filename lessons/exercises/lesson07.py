@@ -19,7 +19,7 @@ from ..grading.comparison import as_plain, same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, exercise
 from ..grading.kinds import Number
 from .drive07 import RULES, Scaled
-from .made import by_name
+from .made import Exact, by_name
 
 # Not annotated, because students see it in the notebook like this.
 
@@ -480,7 +480,7 @@ def _both_ways() -> float:
     return float(total)
 
 
-_ALL: tuple[Exercise, ...] = (
+ASKED = (
     Number(
         "sincos-gradient",
         "Prediction: the derivative of cos(sin x) at 1",
@@ -536,8 +536,7 @@ _ALL: tuple[Exercise, ...] = (
             "It multiplies by it. So what becomes of a factor 10?",
         ),
     ),
-    chain,
-    Number(
+    Exact(
         "nodes-added",
         "Prediction: the operations that the reverse pass adds",
         variable="operations_added",
@@ -559,7 +558,6 @@ _ALL: tuple[Exercise, ...] = (
             "Write both rules down: dout · (−sin a), and then that times cos x.",
             "Count the sine, the sign, the product; the cosine, the product.",
         ),
-        tolerance=1e-9,
     ),
     Bprop(
         "bprop_exp",
@@ -585,8 +583,7 @@ _ALL: tuple[Exercise, ...] = (
             "The derivative of tan is 1 + tan²: `1 + out * out`.",
         ),
     ),
-    choices,
-    Number(
+    Exact(
         "both-ways",
         "Prediction: the gradient of a parameter that is also passed in as an input",
         variable="total",
@@ -607,7 +604,6 @@ _ALL: tuple[Exercise, ...] = (
             ),
         ),
         hints=("Write the function with x = w.", "The derivative of w³."),
-        tolerance=1e-9,
     ),
 )
 
@@ -618,4 +614,4 @@ TITLES = {
     "choices": "Exercise 4 · Choose",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -17,9 +17,9 @@ from minigrad import autograd
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.kinds import Number, Optimiser, Trains, Vjp
+from ..grading.kinds import Optimiser, Trains, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
-from .made import by_name
+from .made import Exact, by_name
 
 RATE = 0.05
 
@@ -47,7 +47,7 @@ def _pairs(switch: str) -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "pairs",
         "Prediction: the pairs that backward yields",
         variable="number_of_pairs",
@@ -70,9 +70,8 @@ PREDICTIONS = (
         hints=(
             "A pair is yielded for a tensor with stores_grad. Which tensors were made with it?",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "pairs-feature",
         "Prediction: the pairs after h.stores_grad = True",
         variable="pairs_with_h",
@@ -84,9 +83,8 @@ PREDICTIONS = (
             ("h alone is switched: the results before it still keep nothing.", lambda: 6.0),
         ),
         hints=("The switch adds one tensor to those that store a gradient.",),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "pairs-frozen",
         "Prediction: the pairs after w0 and b0 were frozen",
         variable="pairs_when_frozen",
@@ -107,7 +105,6 @@ PREDICTIONS = (
                 " becomes False?"
             ),
         ),
-        tolerance=1e-9,
     ),
 )
 
@@ -445,6 +442,4 @@ TITLES = {
     "pull_cross_entropy": "Exercise 4 · Softmax and cross-entropy, in one",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY), TITLES
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

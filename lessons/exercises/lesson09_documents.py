@@ -48,5 +48,3 @@ dropout_kept = Number(
         ),
     ),
 )
-
-EXERCISES = {exercise.name: exercise for exercise in (dropout_kept,)}

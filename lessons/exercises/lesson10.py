@@ -23,7 +23,7 @@ from ..grading.feedback import Feedback, Line
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pulled, tensors
 from ..grading.local import run_cases
-from .made import by_name, equal_to, told_by
+from .made import Exact, by_name, equal_to, told_by
 
 nn, F = mg.nn, mg.nn.functional
 
@@ -502,8 +502,8 @@ def _kinds_of_filters() -> float:
     return float(len(np.unique(conv.weight.grad.numpy().reshape(4, -1), axis=0)))
 
 
-_ALL: tuple[Exercise, ...] = (
-    Number(
+PREDICTIONS = (
+    Exact(
         "conv1-parameters",
         "Prediction: the numbers that conv1 learns",
         variable="numbers_in_conv1",
@@ -527,10 +527,8 @@ _ALL: tuple[Exercise, ...] = (
             "How many filters are there, and how many numbers has each of them?",
             "A filter has 3 × 3 numbers for each channel that it reads.",
         ),
-        tolerance=1e-9,
     ),
-    predicted_shapes,
-    Number(
+    Exact(
         "branches",
         "Prediction: the contributions to the adjoint of pooling1's result",
         variable="contributions",
@@ -550,10 +548,8 @@ _ALL: tuple[Exercise, ...] = (
             ),
         ),
         hints=("How many arrows leave pooling1 in the drawing above?",),
-        tolerance=1e-9,
     ),
-    adjoint_cat,
-    Number(
+    Exact(
         "winners",
         "Prediction: pixels that get something back through max pooling by 2 × 2",
         variable="winners",
@@ -574,9 +570,8 @@ _ALL: tuple[Exercise, ...] = (
             ("Those are the losers.", lambda: 12.0),
         ),
         hints=("How many windows of 2 × 2 are there in 4 × 4 pixels, if they do not overlap?",),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "windows",
         "Prediction: the windows that one pixel can win",
         variable="windows_won",
@@ -597,10 +592,7 @@ _ALL: tuple[Exercise, ...] = (
             ("The window around a neighbour at a corner holds it as well.", lambda: 5.0),
         ),
         hints=("A window of 3 × 3 lies around every pixel. In how many windows is a given pixel?",),
-        tolerance=1e-9,
     ),
-    adjoint_max_pool,
-    adjoint_centred,
     Number(
         "running-mean",
         "Prediction: the running mean after the first batch",
@@ -620,7 +612,7 @@ _ALL: tuple[Exercise, ...] = (
             "The old one is 0, momentum is 0.1.",
         ),
     ),
-    Number(
+    Exact(
         "equal-filters",
         "Prediction: different filters after a step from equal ones",
         variable="different_filters",
@@ -639,7 +631,6 @@ _ALL: tuple[Exercise, ...] = (
                 " sum treats all of them alike?"
             ),
         ),
-        tolerance=1e-9,
     ),
 )
 
@@ -652,5 +643,5 @@ TITLES = {
 
 LATER = ("adjoint_centred", "running-mean", "equal-filters")
 """What is asked in the second half of the lesson: lesson10b.py."""
-EVERY: dict[str, Exercise] = by_name(_ALL, TITLES)
+EVERY: dict[str, Exercise] = by_name(vars(), TITLES)
 EXERCISES = {name: exercise for name, exercise in EVERY.items() if name not in LATER}

@@ -21,9 +21,9 @@ import minigrad as mg
 from minigrad import nn
 
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.kinds import Number, Optimiser
+from ..grading.kinds import Optimiser
 from . import wrong_adam
-from .made import by_name, equal_to
+from .made import Exact, by_name, equal_to
 from .milestone import OWN_STEP, SIZES, reference
 
 WEIGHTS = sum(a * b for a, b in pairwise(SIZES))
@@ -65,7 +65,7 @@ def _resumed_at() -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "parameters",
         "Prediction: the numbers that training may change",
         variable="number_of_parameters",
@@ -87,9 +87,8 @@ PREDICTIONS = (
             "And m biases, one for each neuron of its result.",
             "2 · 25 + 25, twice 25 · 25 + 25, and 25 · 2 + 2.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "resumes",
         "Prediction: the epoch with which the second run begins",
         variable="first_epoch",
@@ -108,7 +107,6 @@ PREDICTIONS = (
         ),
         hints=("After how many finished epochs was the file written for the last time?",
             "The first epoch that is not in it comes next."),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -362,6 +360,6 @@ TITLES = {
     "own_step": "Exercise 4 · The gradients and an epoch, by your engine",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS, BANDS, EARLY_STOP, ADAM, OWN_STEP), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)
 
 __all__ = ["EXERCISES", "OWN_STEP", "SIZES", "network", "reference"]

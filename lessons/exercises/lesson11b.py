@@ -27,7 +27,6 @@ from ..grading.graphs import (
     output,
     tame,
 )
-from ..grading.kinds import Number
 from ..grading.misconceptions import Mistake, Pull, right_parts, rule_mistake, summed_to
 from .engine_graphs import (
     GROWN,
@@ -43,7 +42,7 @@ from .engine_graphs import (
     summed,
     told,
 )
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 ENGINE = "minigrad.lessons.exercises.own_engine"
 
@@ -658,7 +657,7 @@ HVP = told_by(
 )
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "hessian-calls",
         "Prediction: calls of hvp for the whole Hessian",
         variable="calls",
@@ -671,7 +670,6 @@ PREDICTIONS = (
         ),
         hints=("How many numbers does one call return, and how many has the Hessian?",
             "One call gives a column, if the direction is a unit vector."),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -681,4 +679,4 @@ TITLES = {
     "hvp_own": "Exercise 3 · The Hessian times a direction",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((GROWN_ENGINE, FORWARD, *PREDICTIONS, HVP), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -16,10 +16,9 @@ from minigrad.watch import trace_function
 
 from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
-from ..grading.kinds import Number
 from .drive12 import Stage, plain, sample
-from .engine_in_use import CHECKPOINT
-from .made import by_name
+from .engine_in_use import CHECKPOINT as CHECKPOINT
+from .made import Exact, by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -490,8 +489,8 @@ frugal.accept(_about_run)
 
 # -------------------------------------------------------------------------------------- predictions
 
-_ALL: tuple[Exercise, ...] = (
-    Number(
+PREDICTIONS = (
+    Exact(
         "kept-f",
         "Prediction: how many different values are kept for f",
         variable="different_values",
@@ -524,10 +523,8 @@ _ALL: tuple[Exercise, ...] = (
             "Write down the derivative of each operation. Which values occur in it?",
             "ln: 1/x1. Product: x2 and x1. Sine: cos x2. Sum: 1.",
         ),
-        tolerance=1e-9,
     ),
-    kept,
-    Number(
+    Exact(
         "kept-chain",
         "Prediction: the bytes kept for eight sines",
         variable="bytes_at_peak",
@@ -552,9 +549,8 @@ _ALL: tuple[Exercise, ...] = (
             "What does a sine keep? How many of them are there?",
             "An array of three float64 numbers takes 3 · 8 = 24 bytes.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "leak",
         "Prediction: the arrays that a list of losses holds",
         variable="arrays_held",
@@ -579,12 +575,7 @@ _ALL: tuple[Exercise, ...] = (
             "What does a graph of five sines hold? And is x counted?",
             "Ten rounds, none of them freed.",
         ),
-        tolerance=1e-9,
     ),
-    fates,
-    most_kept,
-    best_segments,
-    frugal,
 )
 
 
@@ -613,4 +604,4 @@ TITLES = {
     "checkpoint": "Exercise 6 · A checkpoint for your own engine",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*_ALL, CHECKPOINT), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

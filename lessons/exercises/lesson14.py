@@ -20,8 +20,8 @@ from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.kinds import Number, Vjp
 from ..grading.words import shown
-from .engine_in_use import AGREES
-from .made import by_name, told_by
+from .engine_in_use import AGREES as AGREES
+from .made import Exact, by_name, told_by
 
 # ------------------------------------------------------------------------------ a colleague's rules
 
@@ -519,9 +519,7 @@ def _nans() -> float:
     return float(np.isnan(x.grad.numpy()).sum())
 
 
-_ALL: tuple[Exercise, ...] = (
-    wrong_rules,
-    adjoint_swish,
+PREDICTIONS = (
     Number(
         "hooked",
         "Prediction: the gradient of x after a hook on y",
@@ -548,7 +546,7 @@ _ALL: tuple[Exercise, ...] = (
             "What the hook returns replaces the adjoint of y.",
         ),
     ),
-    Number(
+    Exact(
         "nans",
         "Prediction: how many of the three gradients are NaN",
         variable="how_many_nan",
@@ -580,12 +578,7 @@ _ALL: tuple[Exercise, ...] = (
                 " multiplies that by 1/(2√x)."
             ),
         ),
-        tolerance=1e-9,
     ),
-    raised_exp,
-    length,
-    skew,
-    busiest,
 )
 
 TITLES = {
@@ -598,4 +591,4 @@ TITLES = {
     "agrees": "Exercise 7 · A test for engines",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*_ALL, AGREES), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

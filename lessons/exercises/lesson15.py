@@ -15,9 +15,8 @@ import numpy as np
 
 from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.kinds import Number
 from ..grading.words import shown
-from .made import by_name, equal_to, told_by
+from .made import Exact, by_name, equal_to, told_by
 
 # ------------------------------------------------------------------------------------- every device
 
@@ -442,8 +441,8 @@ finished = equal_to(
 
 # -------------------------------------------------------------------------------------- predictions
 
-_ALL: tuple[Exercise, ...] = (
-    Number(
+PREDICTIONS = (
+    Exact(
         "batch-bytes",
         "Prediction: the bytes of a batch of 64 grey images of 28 × 28 pixels in float32",
         variable="bytes_of_a_batch",
@@ -462,12 +461,8 @@ _ALL: tuple[Exercise, ...] = (
             ("Those are bits; a byte has eight.", lambda: 32.0 * 64 * 28 * 28),
         ),
         hints=("How many numbers are in the batch?", "A float32 has 32 bits, and a byte has 8."),
-        tolerance=1e-9,
     ),
-    weighted,
-    bytes_moved,
-    pays,
-    Number(
+    Exact(
         "stopwatch",
         "Prediction: a stopwatch that does not wait",
         variable="shown_by_the_stopwatch",
@@ -490,9 +485,7 @@ _ALL: tuple[Exercise, ...] = (
             "What does the host do while the device works?",
             "Each call returns after 5 microseconds.",
         ),
-        tolerance=1e-9,
     ),
-    finished,
 )
 
 TITLES = {
@@ -502,4 +495,4 @@ TITLES = {
     "finished": "Exercise 4 · When is it finished?",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -20,7 +20,7 @@ from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import vjp_by_differences
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 CHECKED = (
     "The identity ⟨ȳ, dy⟩ = ⟨x̄, dx⟩ was tested for each element of each input: the element was"
@@ -701,7 +701,7 @@ def _ratio(layers: int = 8, size: int = 5, batch: int = 3) -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "inner-product",
         "Prediction: the inner product of two matrices",
         variable="inner",
@@ -721,9 +721,8 @@ PREDICTIONS = (
             "Lay the two matrices on top of each other.",
             "Multiply element by element, and add.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "det-growth",
         "Prediction: how fast the determinant grows",
         variable="growth",
@@ -746,7 +745,6 @@ PREDICTIONS = (
             "Try 2 × 2: det = (1 + t)² − t². Its derivative at t = 0?",
             "For 2 × 2 it is 2, for 3 × 3 it is 3.",
         ),
-        tolerance=1e-9,
     ),
     Number(
         "training-ratio",
@@ -779,16 +777,4 @@ TITLES = {
     "training_cost": "Exercise 5 · The price of a step",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        PREDICTIONS[0],
-        PRODUCTS,
-        SOLVES,
-        PREDICTIONS[1],
-        LOGDETS,
-        BACKPROPS,
-        PREDICTIONS[2],
-        COSTS,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

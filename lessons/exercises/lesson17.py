@@ -21,7 +21,7 @@ from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from .drive17 import piecewise, round_of
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 DRIVE = "minigrad.lessons.exercises.drive17"
 
@@ -867,7 +867,7 @@ def _rescuing_power() -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "kink-slope",
         "Prediction: the fourth slope at the kink",
         variable="slope_at_kink",
@@ -884,9 +884,8 @@ PREDICTIONS = (
             "The slope of a sum is the sum of the slopes.",
             "1 + (relu's slope at 0) · (−2), and relu's slope at 0 is 0.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "skipped-weight",
         "Prediction: what the engine sends to a weight that was skipped",
         variable="to_w2",
@@ -904,7 +903,6 @@ PREDICTIONS = (
             "Go through the loop by hand: which products are computed?",
             "w2 is 0, so w2 * x is never computed.",
         ),
-        tolerance=1e-9,
     ),
     Number(
         "horizon",
@@ -927,7 +925,7 @@ PREDICTIONS = (
         ),
         tolerance=0.035,
     ),
-    Number(
+    Exact(
         "rescued",
         "Prediction: the factor that rescues a gradient",
         variable="factor",
@@ -948,7 +946,6 @@ PREDICTIONS = (
             "What is rounded to 0: everything up to half of the smallest number.",
             "Half of the smallest number is 3 · 10⁻⁸. Which multiple of 10⁻⁸ is larger?",
         ),
-        tolerance=1e-9,
     ),
 )
 
@@ -960,17 +957,4 @@ TITLES = {
     "scaled_step": "Exercise 5 · A step with a scale",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        PREDICTIONS[0],
-        PREDICTIONS[1],
-        AVERAGES,
-        RISES,
-        LOOPS,
-        PREDICTIONS[2],
-        EXPONENTS,
-        PREDICTIONS[3],
-        STEPS,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -22,7 +22,7 @@ from ..grading.graphs import apply, formula
 from ..grading.kinds import Number
 from . import drive18
 from .engine_graphs import draw
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 ENGINE = "minigrad.lessons.exercises.own_engine"
 DRIVE = "minigrad.lessons.exercises.drive18"
@@ -875,7 +875,7 @@ PREDICTIONS = (
         hints=("First u̇, the tangent of u = b − a².", "u̇ = ḃ − 2 a ȧ, and then times 200."),
         tolerance=1e-6,
     ),
-    Number(
+    Exact(
         "price-of-tangents",
         "Prediction: what tangents cost",
         variable="times_as_many",
@@ -890,9 +890,8 @@ PREDICTIONS = (
             "Write down the tangent of AB.",
             "AB is still needed, and then there are two terms.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "cg-steps",
         "Prediction: steps of conjugate gradients",
         variable="steps",
@@ -911,7 +910,6 @@ PREDICTIONS = (
             "With one eigenvalue, A is a multiple of the identity: then the first step arrives.",
             "With two different ones, as in the picture, it takes two steps.",
         ),
-        tolerance=1e-9,
     ),
 )
 
@@ -922,15 +920,4 @@ TITLES = {
     "gauss_newton": "Exercise 4 · Forward, then back",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        PRODUCTS,
-        PREDICTIONS[0],
-        PREDICTIONS[1],
-        CG_STEP,
-        PREDICTIONS[2],
-        DIRECTION,
-        GAUSS_NEWTON,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -24,7 +24,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 Wrong = Callable[..., Any]
 
@@ -608,7 +608,7 @@ def unrolled_slope(rounds: int, e: float = 0.6) -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "kept-in-a-round",
         "Prediction: what a round keeps",
         variable="per_round",
@@ -627,7 +627,6 @@ PREDICTIONS = (
             "Three operations: a sine, a product, a sum. What does the rule of each read?",
             "The sine reads its input. The product reads e, which all rounds share, and sin E.",
         ),
-        tolerance=1e-9,
     ),
     Number(
         "perihelion",
@@ -680,14 +679,4 @@ TITLES = {
     "fixed_point": "Exercise 4 · One node for the whole search",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        *PREDICTIONS[:2],
-        KEPLER,
-        ROOT,
-        PREDICTIONS[2],
-        SETTLE,
-        FIXED,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

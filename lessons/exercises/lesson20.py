@@ -23,7 +23,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 
 def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -810,7 +810,7 @@ PREDICTIONS = (
         ),
         tolerance=0.15,
     ),
-    Number(
+    Exact(
         "three-slots",
         "Prediction: three slots, three runs",
         variable="steps",
@@ -831,9 +831,8 @@ PREDICTIONS = (
             "β(3, 3) = β(3, 2) + β(2, 3). The first is in the picture.",
             "β(2, 3) = β(2, 2) + β(1, 3); with one slot β(1, r) = r + 1.",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "orbit-passes",
         "Prediction: backward passes for a Jacobian",
         variable="passes",
@@ -849,7 +848,6 @@ PREDICTIONS = (
             "Lesson 4: does a backward pass give a row of the Jacobian, or a column?",
             "A row belongs to a result.",
         ),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -869,16 +867,4 @@ TITLES = {
     "steer": "Exercise 5 · Steer",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        STEPS,
-        RATES,
-        PREDICTIONS[0],
-        PREDICTIONS[1],
-        SCHEDULE,
-        SWEEP,
-        PREDICTIONS[2],
-        STEER,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -17,9 +17,8 @@ import numpy as np
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.kinds import Number
 from .lesson11b import ENGINE
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 Rows = Sequence[Sequence[int]]
 """A pattern: for each row the columns in which it may have an entry that is not 0."""
@@ -678,7 +677,7 @@ FULL_ROW = [*([j] for j in range(6)), list(range(6))]
 """A diagonal with a full row below."""
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "rod-passes",
         "Prediction: passes for a rod",
         variable="passes_of_rod",
@@ -702,9 +701,8 @@ PREDICTIONS = (
             "Column 0 has entries in rows 0 and 1. Which is the first column with none there?",
             "Column 3. And 6 may join these two, and 9…",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "unlucky-order",
         "Prediction: an unlucky order",
         variable="colours_of_path",
@@ -721,9 +719,8 @@ PREDICTIONS = (
             "a gets the colour 0. d shares no row with a, so 0 is free for it.",
             "c shares a row with b and with d. Which colours have these two?",
         ),
-        tolerance=1e-9,
     ),
-    Number(
+    Exact(
         "arrow-rows",
         "Prediction: the rows of a matrix with one full row",
         variable="row_colours",
@@ -743,7 +740,6 @@ PREDICTIONS = (
             "Two rows may share a pass if no column has an entry in both.",
             "Two rows of the diagonal: no column in common. The full row: one with each of them.",
         ),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -754,7 +750,4 @@ TITLES = {
     "jacobian": "Exercise 4 · A sparse Jacobian in one pass",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (PREDICTIONS[0], GAME, PREDICTIONS[1], COLOURING, PASSES, PREDICTIONS[2], JACOBIAN),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -609,15 +609,4 @@ TITLES = {
     "paint": "Exercise 4 · Paint",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        PREDICTIONS[0],
-        SCORE,
-        PREDICTIONS[1],
-        BASELINE,
-        COVER,
-        PREDICTIONS[2],
-        PAINT,
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

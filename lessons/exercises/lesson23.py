@@ -20,7 +20,7 @@ import minigrad as mg
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 DRIVE = "minigrad.lessons.exercises.drive23"
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -637,7 +637,7 @@ AT = (3.0, 0.1, 5.0)
 """Power, loss and limit at which the lesson records."""
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "trace-rows",
         "Prediction: the rows of a trace",
         variable="rows",
@@ -653,7 +653,6 @@ PREDICTIONS = (
             "Go through the four temperatures that were printed. In which steps did it heat?",
             "`t - loss * t` makes two rows, `t + power` makes one, and `if` makes none.",
         ),
-        tolerance=1e-9,
     ),
     Number(
         "frozen-value",
@@ -675,7 +674,7 @@ PREDICTIONS = (
         ),
         tolerance=2e-3,
     ),
-    Number(
+    Exact(
         "compiled-programs",
         "Prediction: programs after three whole numbers",
         variable="programs",
@@ -687,7 +686,6 @@ PREDICTIONS = (
             ("That is the last n.", lambda: 4.0),
         ),
         hints=("How many products are there for n = 2, and for n = 4? May they share a trace?",),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -698,15 +696,4 @@ TITLES = {
     "oven_reverse": "Exercise 4 · The oven, backward",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (
-        PREDICTIONS[0],
-        TRACED,
-        PREDICTIONS[1],
-        PULL_ROWS,
-        ROWS_OF,
-        REVERSE,
-        PREDICTIONS[2],
-    ),
-    TITLES,
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

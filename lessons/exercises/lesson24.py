@@ -16,10 +16,9 @@ import minigrad as mg
 
 from .. import engine_suite
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.kinds import Number
 from . import zoo
 from .drive24 import FUNCTIONS
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 DRIVE = "minigrad.lessons.exercises.drive24"
 
@@ -441,7 +440,7 @@ def caught_by_rules() -> float:
 
 
 PREDICTIONS = (
-    Number(
+    Exact(
         "rules-alone",
         "Prediction: a suite of rules alone",
         variable="found",
@@ -457,7 +456,6 @@ PREDICTIONS = (
             "Each trial of the first group has one operation, and no two paths.",
             "Which of the bugs are about one operation: product, sum, difference?",
         ),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -468,6 +466,4 @@ TITLES = {
     "bait": "Exercise 4 · Six bugs, one program",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (SLOPE, SUITE, FEWEST_TRIALS, PREDICTIONS[0], BAIT), TITLES
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -696,6 +696,4 @@ TITLES = {
     "pick": "Exercise 4 · Draw a letter",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(
-    (PREDICTIONS[1], UNROLL, PREDICTIONS[0], LOSS, TRAINED, PICK), TITLES
-)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

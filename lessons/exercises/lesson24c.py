@@ -17,7 +17,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from ..projects import PROJECTS, missed, problem_with
 from .lesson11b import ENGINE
-from .made import by_name, told_by
+from .made import Exact, by_name, told_by
 
 RUBRIC = {"story": {"what failed first": 1, "why it works now": 1, "the picture": 1}}
 """How a person divides the points of the story."""
@@ -215,7 +215,7 @@ PREDICTIONS = (
         ),
         tolerance=1e-6,
     ),
-    Number(
+    Exact(
         "runs-for-discs",
         "Prediction: differences for nine discs",
         variable="runs",
@@ -228,7 +228,6 @@ PREDICTIONS = (
             ("Reverse mode needs one pass; differences need more.", lambda: 1.0),
         ),
         hints=("How many numbers has the scene?", "54. And a central difference?"),
-        tolerance=1e-9,
     ),
 )  # fmt: skip
 
@@ -237,4 +236,4 @@ TITLES = {
     "project": "Exercise 2 · Your numbers",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((PREDICTIONS[0], PROGRAM, PREDICTIONS[1], REACHED), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(vars(), TITLES)

@@ -1,5 +1,5 @@
 """How the lessons' exercises are made, where no kind of `minigrad.lessons.grading.kinds` does it:
-two constructors, and the headings.
+constructors, and the headings.
 
 In these exercises one function judges both the check in the notebook and the submission, because it
 needs no answer key (it asks the engine, or plays through what is asked for).
@@ -7,7 +7,8 @@ needs no answer key (it asks the engine, or plays through what is asked for).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,13 @@ import numpy as np
 from ..grading.comparison import same
 from ..grading.exercise import Accept, Answer, Case, Exercise, once_for_each_case
 from ..grading.judge import returned_by
+from ..grading.kinds import Number
 from .slips import slips_of
 
 Cases = Callable[[np.random.Generator], Iterator[Case]]
+
+Exact = partial(Number, tolerance=1e-9)
+"""A question with a number for an answer that is not rounded."""
 
 FORWARD_MODE = (
     "minigrad.core.forward",
@@ -62,14 +67,15 @@ def equal_to(
     return made
 
 
-def by_name(exercises: Iterable[Exercise], titles: Mapping[str, str]) -> dict[str, Exercise]:
-    """The exercises of a lesson by their names, each under the heading that it has in the notebook,
-    and with its slips.
+def by_name(names: Mapping[str, object], titles: Mapping[str, str]) -> dict[str, Exercise]:
+    """The exercises among a lesson's names, also those in tuples, by their own names: each under
+    the heading that it has in the notebook, and with its slips.
 
     titles: by name; those that are not in it (predictions) keep their own. Raises KeyError for a
     title that belongs to no exercise.
     """
-    found = {exercise.name: exercise for exercise in exercises}
+    inner = (item for v in names.values() for item in (v if isinstance(v, tuple) else (v,)))
+    found = {item.name: item for item in inner if isinstance(item, Exercise)}
     for name, title in titles.items():
         found[name].title = title
         found[name].misconceptions += slips_of(name)

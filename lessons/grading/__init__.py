@@ -61,7 +61,8 @@ def known() -> "dict[str, Exercise]":
         with contextlib.suppress(
             ModuleNotFoundError
         ):  # what another lesson needs is no reason to fail in this one
-            found |= importlib.import_module(f"minigrad.lessons.exercises.{name}").EXERCISES
+            module = importlib.import_module(f"minigrad.lessons.exercises.{name}")
+            found |= modules.exercises_of(module)
     return found
 
 

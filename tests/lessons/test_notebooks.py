@@ -14,6 +14,7 @@ import pytest
 from minigrad.lessons import exercises
 from minigrad.lessons.exercises.lesson02 import EXERCISES
 from minigrad.lessons.grading import check
+from minigrad.lessons.grading.sheet_modules import exercises_of
 
 from tests.helpers import lesson_runs
 from tests.helpers.lesson_runs import NOTEBOOKS, executed
@@ -93,7 +94,7 @@ def test_no_two_exercises_of_the_course_share_a_name():
     names = [
         name
         for module in exercises.modules()
-        for name in importlib.import_module(f"minigrad.lessons.exercises.{module}").EXERCISES
+        for name in exercises_of(importlib.import_module(f"minigrad.lessons.exercises.{module}"))
     ]
     assert len(names) > 20
     assert [name for name, count in Counter(names).items() if count > 1] == []

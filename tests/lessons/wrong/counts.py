@@ -21,6 +21,7 @@ from minigrad.lessons.exercises import modules
 from minigrad.lessons.grading import check, checking, known, predict
 from minigrad.lessons.grading.exercise import Exercise
 from minigrad.lessons.grading.feedback import Feedback
+from minigrad.lessons.grading.sheet_modules import exercises_of
 
 from tests.helpers.smaller_cases import smaller
 
@@ -150,7 +151,7 @@ def by_lesson(
     yield f"{'lesson':12}" + "".join(f"{c:>10}" for c in columns)
     total: Counter[str] = Counter()
     for module in modules():
-        names = importlib.import_module(f"minigrad.lessons.exercises.{module}").EXERCISES
+        names = exercises_of(importlib.import_module(f"minigrad.lessons.exercises.{module}"))
         chosen = [name for name in names if text in name]
         if chosen:
             found = sum((counted(judged(name)) for name in chosen), Counter(exercises=len(chosen)))
