@@ -28,19 +28,6 @@ EPSILON = sys.float_info.epsilon
 DRIVE = "minigrad.lessons.exercises.students_side:difference"
 
 
-def _mistake(
-    name: str, say: str, wrong: Callable[..., Any], *others: Callable[..., Any]
-) -> Misconception:
-    """A mistake as a function of the case's arguments by name; others: the same mistake in other
-    forms.
-    """
-
-    def of(f: Callable[..., Any]) -> Callable[[Case], Any]:
-        return lambda case: f(**case.args)
-
-    return Misconception(name, say, of(wrong), variants=tuple(("", of(f)) for f in others))
-
-
 def _number(got: Any) -> str:
     """Why this is no finite number; "" if it is one."""
     if type(got) not in (int, float) and not (
@@ -99,33 +86,33 @@ difference_quotient = told_by(
         "The height at the left point is f(x); the printed formula has something else there.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "the misprint",
             "you still use the printed formula.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(h)) / h,
         ),
-        _mistake(
+        Misconception.of(
             "no run",
             "you forgot to divide by h.",
             lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x),
         ),
-        _mistake(
+        Misconception.of(
             "sign",
             "the two heights are swapped: right minus left.",
             lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x + h)) / h,
         ),
-        _mistake(
+        Misconception.of(
             "central",
             "you took a central difference. It is more accurate, and comes later; here the points"
             " are x and x + h.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
         ),
-        _mistake(
+        Misconception.of(
             "half",
             "you divide by 2h, but the points are only h apart.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x)) / (2 * h),
         ),
-        _mistake(
+        Misconception.of(
             "backward",
             "you took the points x − h and x.",
             lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x - h)) / h,
@@ -197,24 +184,24 @@ best_step = told_by(
         "One-sided: h² = 4·eps·f/f2. Central: h³ = 3·eps·f/f3.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "epsilon itself",
             "you took eps itself: at such a step all digits are lost.",
             lambda f, eps, f2=0.0, f3=0.0: eps,
         ),
-        _mistake(
+        Misconception.of(
             "no root",
             "you forgot the root: the equation gives a power of h.",
             lambda f, eps, f2=0.0, f3=0.0: 4 * eps * f / f2 if f2 else 3 * eps * f / f3,
         ),
-        _mistake(
+        Misconception.of(
             "square root for both",
             "For the central difference the equation has h³, so take a cube root.",
             lambda f, eps, f2=0.0, f3=0.0: (
                 2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3)
             ),
         ),
-        _mistake(
+        Misconception.of(
             "upside down",
             "the quotient is upside down: a strongly curved function needs a smaller step, a large"
             " one a larger step.",
@@ -222,7 +209,7 @@ best_step = told_by(
                 2 * math.sqrt(eps * f2 / f) if f2 else (3 * eps * f3 / f) ** (1 / 3)
             ),
         ),
-        _mistake(
+        Misconception.of(
             "forgets the function's sizes",
             "your step depends on eps alone; the sizes of the function and of its derivative matter"
             " too.",

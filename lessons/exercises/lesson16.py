@@ -17,10 +17,10 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.comparison import same
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.exercise import DERIVATIVES, Case, Exercise
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import vjp_by_differences
-from .made import Exact, by_name, told_by
+from .made import Exact, by_name, mistakes, told_by
 
 CHECKED = (
     "The identity ⟨ȳ, dy⟩ = ⟨x̄, dx⟩ was tested for each element of each input: the element was"
@@ -36,20 +36,6 @@ def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def _regular(rng: np.random.Generator, n: int) -> np.ndarray:
     """A square matrix that is far from singular and not symmetric."""
     return np.asarray(np.eye(n) * rng.choice((-1.0, 1.0)) * n + rng.uniform(-1, 1, size=(n, n)))
-
-
-def _mistake(call: str, name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-    """A mistake in one of the functions of an exercise."""
-
-    def made(case: Case) -> Any:
-        if case.call != call:
-            return None
-        try:
-            return wrong(**case.args)
-        except ValueError:  # shapes that do not fit: the student's function raised as well
-            return None
-
-    return Misconception(name, say, made)
 
 
 def _identity(
@@ -197,8 +183,8 @@ PRODUCTS = told_by(
         "a.T @ g @ b.T for A X B; x @ (g + g.T) for XᵀX.",
     ),
     misconceptions=(
-        *(_mistake("pull_sandwich", *row) for row in SANDWICH),
-        *(_mistake("pull_gram", *row) for row in GRAM),
+        *mistakes(*SANDWICH, call="pull_sandwich"),
+        *mistakes(*GRAM, call="pull_gram"),
     ),
 )
 
@@ -317,7 +303,7 @@ SOLVES = told_by(
         " is the adjoint of B. What is left for dA?",
         "to_b = np.linalg.solve(a.T, g); to_a = -to_b @ y.T; return to_a, to_b.",
     ),
-    misconceptions=tuple(_mistake("pull_solve", *row) for row in SOLVE),
+    misconceptions=mistakes(*SOLVE, call="pull_solve"),
 )
 
 
@@ -405,7 +391,7 @@ LOGDETS = told_by(
         "tr(PᵀQ) = ⟨P, Q⟩. Which P has Pᵀ = A⁻¹?",
         "g * np.linalg.inv(a).T",
     ),
-    misconceptions=tuple(_mistake("pull_logdet", *row) for row in LOGDET),
+    misconceptions=mistakes(*LOGDET, call="pull_logdet"),
 )
 
 # ----------------------------------------------------------------------------------------- backprop
@@ -580,7 +566,7 @@ BACKPROPS = told_by(
         "delta = g * (1 - values[-1]**2); for i in reversed(range(len(weights))): found[i] = delta"
         " @ values[i].T, then delta = weights[i].T @ delta * (1 - values[i]**2).",
     ),
-    misconceptions=tuple(_mistake("backprop", *row) for row in BACKPROP),
+    misconceptions=mistakes(*BACKPROP, call="backprop"),
 )
 
 # ----------------------------------------------------------------------------------------- the cost
@@ -680,7 +666,7 @@ COSTS = told_by(
         " data.",
         "sum the products m · n · batch of all layers, times 3, minus that of the first layer.",
     ),
-    misconceptions=tuple(_mistake("training_cost", *row) for row in COST),
+    misconceptions=mistakes(*COST, call="training_cost"),
 )
 
 # -------------------------------------------------------------------------------------- predictions

@@ -26,19 +26,6 @@ from .made import Exact, by_name, told_by
 DRIVE = "minigrad.lessons.exercises.drive17"
 
 
-def _mistake(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-    """A mistake as a function of the case's arguments; None where it ends in an exception."""
-
-    def made(case: Case) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return wrong(**case.args)
-        except (ArithmeticError, ValueError):
-            return None
-
-    return Misconception(name, say, made)
-
-
 # ---------------------------------------------------------------------- a branch and its neighbours
 
 PARTS = ("value", "slope", "curvature")
@@ -283,53 +270,53 @@ RISES = told_by(
         " np.sum(slope(middle)) * (b - a) / n.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "the rise",
             "you return the rise f(b) − f(a) alone; subtract what the slopes explain.",
             _rise_but(lambda rise, slopes, length, n: rise),
         ),
-        _mistake(
+        Misconception.of(
             "the sum",
             "you return what the slopes add up to; that is to be subtracted from the rise.",
             _rise_but(lambda rise, slopes, length, n: np.sum(slopes) * length / n),
         ),
-        _mistake(
+        Misconception.of(
             "the other sign",
             "the sign is reversed: the rise minus what the slopes explain.",
             _rise_but(lambda rise, slopes, length, n: np.sum(slopes) * length / n - rise),
         ),
-        _mistake(
+        Misconception.of(
             "no length",
             "you add the slopes without the length of a piece, (b − a)/n.",
             _rise_but(lambda rise, slopes, length, n: rise - np.sum(slopes)),
         ),
-        _mistake(
+        Misconception.of(
             "the mean",
             "you subtract the mean slope; over the whole interval it is multiplied by b − a.",
             _rise_but(lambda rise, slopes, length, n: rise - np.mean(slopes)),
         ),
-        _mistake(
+        Misconception.of(
             "not divided by n",
             "you multiply each slope by the whole length b − a; a piece is n times shorter.",
             _rise_but(lambda rise, slopes, length, n: rise - np.sum(slopes) * length),
         ),
-        _mistake(
+        Misconception.of(
             "added",
             "you add the two; subtract.",
             _rise_but(lambda rise, slopes, length, n: rise + np.sum(slopes) * length / n),
         ),
-        _mistake(
+        Misconception.of(
             "the absolute value",
             "you take the absolute value. A jump down counts with a minus.",
             _rise_but(lambda rise, slopes, length, n: abs(rise - np.sum(slopes) * length / n)),
         ),
-        _mistake(
+        Misconception.of(
             "one point too many",
             "you take n + 1 points, and each with a full piece: n pieces have n slopes. (Or count"
             " the two ends with half a piece.)",
             _ends_in_full,
         ),
-        _mistake(
+        Misconception.of(
             "the wrong length of a piece",
             "a piece has the length (b − a)/n, not (b − a)/(n + 1).",
             _rise_but(lambda rise, slopes, length, n: rise - np.sum(slopes) * length / (n + 1)),
@@ -418,53 +405,55 @@ LOOPS = told_by(
         " abs(new_dy - dy)); y, dy = new_y, new_dy; if moved <= tol: return y, dy.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "the value alone",
             "you stop when y stands still, and dy is still on its way.",
             _looped(lambda move, dmove, tol: abs(move) <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "the derivative alone",
             "you stop when dy stands still, and y is still on its way.",
             _looped(lambda move, dmove, tol: abs(dmove) <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "either",
             "you stop when one of the two stands still; both must.",
             _looped(lambda move, dmove, tol: abs(move) <= tol or abs(dmove) <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "signed",
             "you compare the changes with their signs: one that goes down by a lot is less than"
             " tol, too. Take absolute values.",
             _looped(lambda move, dmove, tol: move <= tol and dmove <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "the sum of the changes",
             "you add the two changes with their signs, so they can cancel.",
             _looped(lambda move, dmove, tol: abs(move + dmove) <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "the product of the changes",
             "you multiply the two changes: the product is small as soon as one of them is.",
             _looped(lambda move, dmove, tol: abs(move * dmove) <= tol),
         ),
-        _mistake(
+        Misconception.of(
             "no round",
             "you return the start.",
             lambda kind, x, dx, rate, tol: [1.0, 0.0],
         ),
-        _mistake("one round", "you make one round only.", _looped(lambda *all: True, 1)),
-        _mistake("ten rounds", "you make ten rounds, always.", _looped(lambda *all: False, 10)),
-        _mistake(
+        Misconception.of("one round", "you make one round only.", _looped(lambda *all: True, 1)),
+        Misconception.of(
+            "ten rounds", "you make ten rounds, always.", _looped(lambda *all: False, 10)
+        ),
+        Misconception.of(
             "twenty rounds", "you make twenty rounds, always.", _looped(lambda *all: False, 20)
         ),
-        _mistake(
+        Misconception.of(
             "a hundred rounds",
             "you make a hundred rounds, always; slow loops need more.",
             _looped(lambda *all: False, 100),
         ),
-        _mistake(
+        Misconception.of(
             "dy in the place of y",
             "the pair is in the wrong order: y comes first.",
             lambda **given: _looped(lambda m, d, tol: max(abs(m), abs(d)) <= tol)(**given)[::-1],
@@ -536,53 +525,53 @@ EXPONENTS = told_by(
         " x); return total / n.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "the sum",
             "you return the sum of the logarithms; divide by n.",
             _exponent_but(lambda slopes, n: n * _mean_log(slopes)),
         ),
-        _mistake(
+        Misconception.of(
             "one step late",
             "you move x on first, and then take the slope. The first slope is that at the start.",
             lambda r, x, n: _mean_log(_slopes(r, x, n + 1)[1:]),
         ),
-        _mistake(
+        Misconception.of(
             "the logarithm of the mean",
             "you take the logarithm of the mean slope; the slopes are multiplied, so their"
             " logarithms are averaged.",
             _exponent_but(lambda slopes, n: math.log(sum(map(abs, slopes)) / n)),
         ),
-        _mistake(
+        Misconception.of(
             "another base",
             "you use the logarithm to another base; it is the natural one.",
             _exponent_but(lambda slopes, n: _mean_log(slopes, math.log2)),
         ),
-        _mistake(
+        Misconception.of(
             "base 10",
             "you use the logarithm to another base; it is the natural one.",
             _exponent_but(lambda slopes, n: _mean_log(slopes, math.log10)),
         ),
-        _mistake(
+        Misconception.of(
             "the values",
             "you take logarithms of the values x; it should be those of the slopes.",
             lambda r, x, n: sum(math.log(v) for v in _orbit(r, x, n)) / n,
         ),
-        _mistake(
+        Misconception.of(
             "the slope of another function",
             "you take r(1 − x) for the slope; that of r·x·(1 − x) is r(1 − 2x).",
             lambda r, x, n: sum(math.log(abs(r * (1 - v))) for v in _orbit(r, x, n)) / n,
         ),
-        _mistake(
+        Misconception.of(
             "without r",
             "the factor r of the slope is missing.",
             lambda r, x, n: _mean_log(_slopes(r, x, n)) - math.log(r),
         ),
-        _mistake(
+        Misconception.of(
             "the last slope",
             "you take the last slope alone.",
             _exponent_but(lambda slopes, n: _mean_log(slopes[-1:])),
         ),
-        _mistake(
+        Misconception.of(
             "x stays",
             "x does not move on: you take the slope at the start n times.",
             _exponent_but(lambda slopes, n: _mean_log(slopes[:1])),
@@ -700,7 +689,7 @@ def _down(w: Any, g: Any, scale: float, lr: float) -> Any:
 
 
 def _in_float16(name: str, move: Callable[..., Any]) -> Misconception:
-    return _mistake(
+    return Misconception.of(
         name,
         "you compute in float16, where a quotient that small is 0 or has lost its digits. Make g a"
         " float64 array first: g.astype(float).",
@@ -730,34 +719,34 @@ STEPS = told_by(
         _in_float16("float16", lambda w, g, s, lr: w - lr * (g / s)),
         _in_float16("float16, product first", lambda w, g, s, lr: w - lr * g / s),
         _in_float16("float16, factor first", lambda w, g, s, lr: w - (lr / s) * g),
-        _mistake(
+        Misconception.of(
             "not divided",
             "g belongs to the loss times scale, and you have not divided by scale.",
             _stepped(lambda w, g, s, lr: w - lr * g.astype(float)),
         ),
-        _mistake(
+        Misconception.of(
             "multiplied",
             "you multiply by scale; g contains it already, so divide.",
             _stepped(lambda w, g, s, lr: w - lr * g.astype(float) * s),
         ),
-        _mistake(
+        Misconception.of(
             "uphill",
             "you add the gradient; a step goes against it.",
             _stepped(lambda w, g, s, lr: w + lr * g.astype(float) / s),
         ),
-        _mistake(
+        Misconception.of(
             "no learning rate",
             "lr is missing.",
             _stepped(lambda w, g, s, lr: w - g.astype(float) / s),
         ),
-        _mistake(
+        Misconception.of(
             "moved all the same",
             "you move the weights although g is not finite; now they are lost. Return w as it is.",
             _stepped(
                 after_overflow=lambda w, g, s, n, lr: [_down(w, g, s, lr), s / 2, 0],
             ),
         ),
-        _mistake(
+        Misconception.of(
             "the finite ones",
             "you move those weights whose g is finite. If one overflowed, skip the whole step.",
             _stepped(
@@ -768,68 +757,68 @@ STEPS = told_by(
                 ],
             ),
         ),
-        _mistake(
+        Misconception.of(
             "infinity alone",
             "you look for infinity alone. NaN is not finite either.",
             _stepped(finite=lambda g: not np.isinf(g).any()),
         ),
-        _mistake(
+        Misconception.of(
             "NaN alone",
             "you look for NaN alone. Infinity is not finite either.",
             _stepped(finite=lambda g: not np.isnan(g).any()),
         ),
-        _mistake(
+        Misconception.of(
             "any",
             "you step if any number is finite; all of them must be.",
             _stepped(finite=lambda g: np.isfinite(g).any()),
         ),
-        _mistake(
+        Misconception.of(
             "the scale stays",
             "after an overflow the scale stays; halve it, or the next step overflows as well.",
             _stepped(after_overflow=lambda w, g, s, n, lr: [w, s, 0]),
         ),
-        _mistake(
+        Misconception.of(
             "the scale doubles",
             "after an overflow you double the scale; halve it.",
             _stepped(after_overflow=lambda w, g, s, n, lr: [w, 2 * s, 0]),
         ),
-        _mistake(
+        Misconception.of(
             "the count goes on",
             "after an overflow the count goes on; it begins again at 0.",
             _stepped(after_overflow=lambda w, g, s, n, lr: [w, s / 2, n]),
         ),
-        _mistake(
+        Misconception.of(
             "the count goes on and up",
             "after an overflow the count goes on; it begins again at 0.",
             _stepped(after_overflow=lambda w, g, s, n, lr: [w, s / 2, n + 1]),
         ),
-        _mistake(
+        Misconception.of(
             "the scale never grows",
             "the scale does not double with the tenth good step in a row: that is the one before"
             " which good is 9.",
             _stepped(counted=lambda s, n: [s, n]),
         ),
-        _mistake(
+        Misconception.of(
             "doubled each time",
             "you double the scale in every good step; wait for ten of them.",
             _stepped(counted=lambda s, n: [2 * s, n]),
         ),
-        _mistake(
+        Misconception.of(
             "doubled each time, from 0",
             "you double the scale in every good step; wait for ten of them.",
             _stepped(counted=lambda s, n: [2 * s, 0]),
         ),
-        _mistake(
+        Misconception.of(
             "no new count",
             "after you have doubled the scale, the count begins again at 0.",
             _stepped(counted=lambda s, n: [2 * s if n == PATIENCE else s, n]),
         ),
-        _mistake(
+        Misconception.of(
             "not counted",
             "you do not count this good step: good grows by 1.",
             _stepped(counted=lambda s, n: [2 * s, 0] if n == PATIENCE else [s, n - 1]),
         ),
-        _mistake(
+        Misconception.of(
             "the new scale",
             "you double the scale first and divide by the new one; g was made with the old one.",
             lambda w, g, scale, good, lr: (

@@ -24,7 +24,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import Exact, by_name, told_by
+from .made import Exact, by_name, mistakes, told_by
 
 Wrong = Callable[..., Any]
 
@@ -53,10 +53,6 @@ def by_moving(
             slopes[place] = np.sum(g * (up - down)) / (2 * h)
         found.append(slopes)
     return found
-
-
-def _mistakes(rows: Sequence[tuple[str, str, Wrong]]) -> tuple[Misconception, ...]:
-    return tuple(Misconception.of(*row) for row in rows)
 
 
 # --------------------------------------------------------------------------------------- one number
@@ -122,7 +118,7 @@ KEPLER = told_by(
         "dE = (dM + sin E de)/(1 − e cos E). What stands beside dM, and beside de, times g?",
         "g / (1 - e * np.cos(E)) for M; the same times np.sin(E) for e.",
     ),
-    misconceptions=_mistakes((
+    misconceptions=mistakes(
         ("E held fixed", "you differentiate the right-hand side and hold E fixed in it. E stands"
             " there too, and moves.", _over(below=lambda place, e: 1.0)),
         ("plus", "you divide by 1 + e cos E. The term e cos E dE changes sides, and so its sign.",
@@ -150,7 +146,7 @@ KEPLER = told_by(
             lambda E, e, g: _over()(E, e, g)[::-1]),
         ("e for M", "the adjoint of e contains that of M twice: the division by 1 − e cos E is"
             " there once.", _over(to_e=lambda place, e: np.sin(place) / (1 - e * np.cos(place)))),
-    )),
+    ),
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------------ many unknowns
@@ -193,7 +189,7 @@ ROOT = told_by(
         " product.",
         "-Ja.T @ np.linalg.solve(Jz.T, g)",
     ),
-    misconceptions=_mistakes((
+    misconceptions=mistakes(
         ("no minus", "the minus is missing: J_a da changes sides before you solve.",
             lambda Jz, Ja, g: Ja.T @ np.linalg.solve(Jz.T, g)),
         ("Jz not transposed", "you solve with J_z; in the backward pass it is J_zᵀ.",
@@ -220,7 +216,7 @@ ROOT = told_by(
             " transposed.", lambda Jz, Ja, g: -np.linalg.solve(Jz, Ja) @ g),
         ("exchanged", "the two matrices are exchanged: the system to be solved has J_zᵀ.",
             lambda Jz, Ja, g: -Jz.T @ np.linalg.solve(Ja.T, g)),
-    )),
+    ),
 )  # fmt: skip
 
 # --------------------------------------------------------------------------- the adjoint, by rounds

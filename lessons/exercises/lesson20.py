@@ -23,22 +23,12 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import Exact, by_name, told_by
+from .made import Exact, by_name, mistakes, told_by
 
 
 def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Numbers away from 0, of both signs, so that no term can hide."""
     return np.asarray(rng.uniform(0.5, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape))
-
-
-def _slips(call: str, *rows: tuple[str, str, Callable[..., Any]]) -> tuple[Misconception, ...]:
-    """Mistakes in one of the functions of an exercise: (name, what to say, the wrong function)."""
-    return tuple(
-        Misconception(
-            name, say, lambda case, wrong=wrong: wrong(**case.args) if case.call == call else None
-        )
-        for name, say, wrong in rows
-    )
 
 
 # ------------------------------------------------------------------------- backward through steps
@@ -100,8 +90,7 @@ STEPS = told_by(
         " the step as well, so s̄ stays.",
         "for J in reversed(jacobians[:-1]): g = g + h * J.T @ g",
     ),
-    misconceptions=_slips(
-        "pull_steps",
+    misconceptions=mistakes(
         (
             "forward",
             "you multiply by J, first step first: that is how a tangent goes forward. An adjoint"
@@ -172,6 +161,7 @@ STEPS = told_by(
             "you left out `g`, the adjoint of the final state.",
             lambda jacobians, h, g: _steps()(jacobians, h, np.ones_like(g)),
         ),
+        call="pull_steps",
     ),
 )
 
@@ -233,8 +223,7 @@ RATES = told_by(
         " transposed.",
         "return -J.T @ s_bar, -F.T @ s_bar",
     ),
-    misconceptions=_slips(
-        "adjoint_rates",
+    misconceptions=mistakes(
         (
             "no minus",
             "both signs are reversed. What ds̄/dt adds must cancel what J ds adds.",
@@ -283,6 +272,7 @@ RATES = told_by(
             "you left out the adjoint: both matrices multiply s̄.",
             _rates(lambda J, F, a: -J.T, lambda J, F, a: -F.T),
         ),
+        call="adjoint_rates",
     ),
 )
 
@@ -377,8 +367,7 @@ SCHEDULE = told_by(
         "math.comb(slots + runs, slots); and with that r: return reach(slots, r - 1).",
     ),
     misconceptions=(
-        *_slips(
-            "reach",
+        *mistakes(
             (
                 "a product",
                 "you multiply slots and runs, as if pieces of one length were laid side by side."
@@ -418,9 +407,9 @@ SCHEDULE = told_by(
                 " been reached.",
                 lambda slots, runs: math.comb(slots + runs, slots) - 1,
             ),
+            call="reach",
         ),
-        *_slips(
-            "split",
+        *mistakes(
             (
                 "to the end",
                 "you advance to the last step and keep nothing on the way. That is right for one"
@@ -455,6 +444,7 @@ SCHEDULE = told_by(
                 " part before it.",
                 lambda n, slots: max(n - _cut(n, slots), 1),
             ),
+            call="split",
         ),
     ),
 )
@@ -728,8 +718,7 @@ STEER = told_by(
         " parts are sums of J's rows: u′ = Jᵀ w.",
         "w = np.linalg.solve(J @ J.T, J @ u - miss); return J.T @ w",
     ),
-    misconceptions=_slips(
-        "steer",
+    misconceptions=mistakes(
         (
             "as before",
             "your thrust is as it was.",
@@ -767,6 +756,7 @@ STEER = told_by(
             "you multiply by Jᵀ without solving: w must satisfy J Jᵀ w = J u − miss.",
             lambda J, u, miss: J.T @ (J @ u - miss),
         ),
+        call="steer",
     ),
 )
 

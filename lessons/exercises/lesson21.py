@@ -18,7 +18,7 @@ import numpy as np
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from .lesson11b import ENGINE
-from .made import Exact, by_name, told_by
+from .made import Exact, by_name, mistakes, told_by
 
 Rows = Sequence[Sequence[int]]
 """A pattern: for each row the columns in which it may have an entry that is not 0."""
@@ -256,16 +256,6 @@ def _next_to_each_other(rows: Rows, n: int) -> list[int]:
     return largest_first(conflicts(pairs, n))
 
 
-def _slips(call: str, *rows: tuple[str, str, Callable[..., Any]]) -> tuple[Misconception, ...]:
-    """Mistakes in one of the functions of an exercise: (name, what to say, the wrong function)."""
-    return tuple(
-        Misconception(
-            name, say, lambda case, wrong=wrong: wrong(**case.args) if case.call == call else None
-        )
-        for name, say, wrong in rows
-    )
-
-
 COLOURING = told_by(
     _is_coloured,
     "colouring",
@@ -282,8 +272,7 @@ COLOURING = told_by(
         "used = {colours[k] for k in conflicts[j] if k in colours}, and then the smallest c that"
         " is not in `used`.",
     ),
-    misconceptions=_slips(
-        "colouring",
+    misconceptions=mistakes(
         (
             "from left to right",
             "you take the columns from left to right. Those with most conflicts come first.",
@@ -326,6 +315,7 @@ COLOURING = told_by(
             "all columns get one colour.",
             lambda rows, n: [0] * n,
         ),
+        call="colouring",
     ),
 )
 
@@ -449,8 +439,7 @@ PASSES = told_by(
         "J[i, j] arrived in the pass of column j's colour, at the result i: passes[colours[j]][i].",
     ),
     misconceptions=(
-        *_slips(
-            "seeds",
+        *mistakes(
             (
                 "transposed",
                 "your seeds stand in columns; a seed is a row, with a number for each column of J.",
@@ -474,9 +463,9 @@ PASSES = told_by(
                 " they do not meet.",
                 lambda colours: _seeds(colours) / _seeds(colours).sum(1, keepdims=True),
             ),
+            call="seeds",
         ),
-        *_slips(
-            "recover",
+        *mistakes(
             (
                 "the row's colour",
                 "you look up the colour of i. Colours belong to columns here.",
@@ -516,6 +505,7 @@ PASSES = told_by(
                 "you add all passes up. Each entry arrived in a single one.",
                 _recovered(lambda p, c, i, j: sum(one[i] for one in p)),
             ),
+            call="recover",
         ),
     ),
 )

@@ -17,22 +17,14 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.comparison import same
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.exercise import DERIVATIVES, Case, Exercise
 from ..grading.kinds import Number
 from .drive22 import draws_of
 from .lesson11b import ENGINE
-from .made import by_name, told_by
+from .made import by_name, mistakes, told_by
 
 hermite = np.polynomial.hermite_e
 DRIVE = "minigrad.lessons.exercises.drive22"
-
-
-def _slips(*rows: tuple[str, str, Callable[..., Any]]) -> tuple[Misconception, ...]:
-    """Mistakes: (name, what to say, the wrong answer as a function of the case's arguments)."""
-    return tuple(
-        Misconception(name, say, lambda case, wrong=wrong: wrong(*case.args.values()))
-        for name, say, wrong in rows
-    )
 
 
 # ------------------------------------------------------------------------------- the score function
@@ -77,7 +69,7 @@ def _scored(
     by_theta: Callable[..., Any] = lambda f, z, s: f * z / s,
     by_sigma: Callable[..., Any] = lambda f, z, s: f * (z * z - 1) / s,
 ) -> Callable[..., Any]:
-    return lambda f, z, s: [by_theta(f, z, s), by_sigma(f, z, s)]
+    return lambda values, z, sigma: [by_theta(values, z, sigma), by_sigma(values, z, sigma)]
 
 
 SCORE = told_by(
@@ -95,7 +87,7 @@ SCORE = told_by(
         "By θ: (x − θ)/σ² = z/σ. By σ: (x − θ)²/σ³ − 1/σ.",
         "return values * z / sigma, values * (z**2 - 1) / sigma",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "no one",
             "the −1 is missing in the terms for σ. It comes from the factor 1/σ of the density.",
@@ -130,13 +122,14 @@ SCORE = told_by(
         (
             "swapped",
             "the two are in the wrong order: θ comes first.",
-            lambda f, z, s: _scored()(f, z, s)[::-1],
+            lambda **given: _scored()(**given)[::-1],
         ),
         (
             "density",
             "you multiply by the density as well. The draws come from it already.",
-            lambda f, z, s: [
-                part * np.exp(-z * z / 2) / (s * np.sqrt(2 * pi)) for part in _scored()(f, z, s)
+            lambda values, z, sigma: [
+                part * np.exp(-z * z / 2) / (sigma * np.sqrt(2 * pi))
+                for part in _scored()(values, z, sigma)
             ],
         ),
     ),
@@ -211,7 +204,7 @@ BASELINE = told_by(
         "There are n − 1 others.",
         "others = (values.sum() - values) / (len(values) - 1); return (values - others) * scores",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "the mean of all",
             "you subtract the mean of all values. It contains the value itself, so it depends on"
@@ -323,7 +316,7 @@ COVER = told_by(
         "The box gives the chance: put −d/w into it.",
         "return Tensor(1.0) / (Tensor(1.0) + (d / Tensor(width)).exp())",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "outside",
             "the sign is reversed: your disc covers what lies outside of it.",
@@ -469,7 +462,7 @@ PAINT = told_by(
         "for c, colour in zip(covers, colours):"
         " canvas = canvas * (Tensor(1.0) - c) + c * colour; and at the end, return canvas",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "from the top",
             "you begin with the last disc. The first one lies at the bottom.",

@@ -18,9 +18,9 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.comparison import same
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.exercise import DERIVATIVES, Case, Exercise
 from ..grading.kinds import Number
-from .made import Exact, by_name, told_by
+from .made import Exact, by_name, mistakes, told_by
 
 DRIVE = "minigrad.lessons.exercises.drive23"
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -36,14 +36,6 @@ TINY = 1e-30
 a tangent, exactly. (W. Squire, G. Trapp: Using complex variables to estimate derivatives of real
 functions, SIAM Review 40, 1998.)
 """
-
-
-def _slips(*rows: tuple[str, str, Callable[..., Any]]) -> tuple[Misconception, ...]:
-    """Mistakes: (name, what to say, the wrong answer as a function of the case's arguments)."""
-    return tuple(
-        Misconception(name, say, lambda case, wrong=wrong: wrong(*case.args.values()))
-        for name, say, wrong in rows
-    )
 
 
 # ----------------------------------------------------------------------------------------- programs
@@ -191,7 +183,7 @@ TRACED = told_by(
         "program.append((name, op, tuple(o.name for o in operands)));"
         " return Traced(name, forward(*(o.value for o in operands)), program)",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "turned round",
             "your rows name the operands in the wrong order.",
@@ -304,7 +296,7 @@ PULL_ROWS = told_by(
         "for o, part in zip(operands, pulls[op](adjoint[name], *(values[o] for o in operands))):"
         " adjoint[o] = adjoint[o] + part if o in adjoint else part",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "from the first row",
             "you go through the rows from the first to the last. Backward is the other direction.",
@@ -376,14 +368,14 @@ def _is_text(case: Case, got: Any) -> str:
 def _read(
     before: Callable[[list[Any]], list[Any]] = lambda parts: parts,
     after: Callable[[list[str]], list[str]] = lambda found: found,
-    named: Callable[[str, dict[str, str]], str] = lambda kind, named: named[kind],
+    made: Callable[[str, dict[str, str]], str] = lambda kind, named: named[kind],
     flat: bool = False,
 ) -> Callable[..., Any]:
     """rows_of with operands in another order, other operations, or as if the text were computed
     from left to right.
     """
 
-    def wrong(text: str, names: dict[str, str]) -> list[Any]:
+    def wrong(text: str, named: dict[str, str]) -> list[Any]:
         program = list[Any]()
 
         def place(node: Any) -> str:
@@ -391,7 +383,7 @@ def _read(
                 return node.id
             parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
             found = after([place(part) for part in before(parts)])
-            program.append([f"v{len(program) + 1}", named(type(node.op).__name__, names), found])
+            program.append([f"v{len(program) + 1}", made(type(node.op).__name__, named), found])
             return str(program[-1][0])
 
         plain = text.replace("(", "").replace(")", "") if flat else text
@@ -418,7 +410,7 @@ ROWS_OF = told_by(
         "parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right];"
         " operands = tuple(place(part) for part in parts)",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "turned round",
             "the operands are in the wrong order: the left one comes first.",
@@ -437,12 +429,12 @@ ROWS_OF = told_by(
         (
             "products for quotients",
             "quotients became products.",
-            _read(named=lambda kind, names: names["Mult" if kind == "Div" else kind]),
+            _read(made=lambda kind, named: named["Mult" if kind == "Div" else kind]),
         ),
         (
             "sums for differences",
             "differences became sums.",
-            _read(named=lambda kind, names: names["Add" if kind == "Sub" else kind]),
+            _read(made=lambda kind, named: named["Add" if kind == "Sub" else kind]),
         ),
         ("no parentheses", "the parentheses are ignored.", _read(flat=True)),
     ),
@@ -552,7 +544,7 @@ REVERSE = told_by(
         " loss_bar -= t_bar * before, and then t_bar -= loss * t_bar.",
         "At the very start stands `t = power`, so at the very end power_bar += t_bar.",
     ),
-    misconceptions=_slips(
+    misconceptions=mistakes(
         (
             "decided again",
             "you decide again, by the temperature at the end. Each step has a decision of its own,"

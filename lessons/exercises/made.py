@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..grading.comparison import same
-from ..grading.exercise import Accept, Answer, Case, Exercise, once_for_each_case
+from ..grading.exercise import Accept, Answer, Case, Exercise, Misconception, once_for_each_case
 from ..grading.judge import returned_by
 from ..grading.kinds import Number
 from .slips import slips_of
@@ -65,6 +65,15 @@ def equal_to(
     expected = once_for_each_case(made.expected)
     made.answer(right)
     return made
+
+
+def mistakes(
+    *rows: tuple[str, str, Callable[..., Any]], call: str = ""
+) -> tuple[Misconception, ...]:
+    """Classic mistakes, each as (name, what to say, the wrong function); call: as of
+    `Misconception.of`.
+    """
+    return tuple(Misconception.of(*row, call=call) for row in rows)
 
 
 def by_name(names: Mapping[str, object], titles: Mapping[str, str]) -> dict[str, Exercise]:

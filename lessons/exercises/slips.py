@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grading.exercise import Case, Misconception
+from ..grading.exercise import Misconception
 from . import wrong_adam
 from .students_side import of_numbers
 
@@ -163,10 +163,4 @@ def _bytes(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) 
 
 def slips_of(name: str) -> tuple[Misconception, ...]:
     """The slips of an exercise."""
-    return tuple(
-        Misconception(title, say, _on_case(wrong)) for title, say, wrong in SLIPS.get(name, ())
-    )
-
-
-def _on_case(wrong: Callable[..., Any]) -> Callable[[Case], Any]:
-    return lambda case: wrong(**case.args)
+    return tuple(Misconception.of(*slip) for slip in SLIPS.get(name, ()))

@@ -233,11 +233,27 @@ class Misconception:
         return self.say if self.alone or self.say[:1].isupper() else f"{LOOKS} {self.say}"
 
     @classmethod
-    def of(cls, name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+    def of(
+        cls,
+        name: str,
+        say: str,
+        wrong: Callable[..., Any],
+        *others: Callable[..., Any],
+        call: str = "",
+    ) -> Misconception:
         """A mistake as a function like the student's own: it is called with a case's arguments,
-        by their names.
+        by their names. others: the mistake in other forms; call: of an exercise with several
+        answers the one that has it.
         """
-        return cls(name, say, lambda case: wrong(**case.args))
+
+        def of_case(f: Callable[..., Any]) -> Callable[[Case], Any]:
+            def run(case: Case) -> Any:
+                with np.errstate(all="ignore"):
+                    return f(**case.args) if call in ("", case.call) else None
+
+            return run
+
+        return cls(name, say, of_case(wrong), tuple(("", of_case(f)) for f in others))
 
 
 @dataclass(frozen=True)

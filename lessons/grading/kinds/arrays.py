@@ -85,7 +85,7 @@ def Unbroadcast(
         worth,
         cases,
         verify=by_identity,
-        misconceptions=tuple(_unbroadcast_mistake(*row) for row in _UNBROADCAST_MISTAKES),
+        misconceptions=tuple(Misconception.of(*row) for row in _UNBROADCAST_MISTAKES),
         **{
             "forbid": (DERIVATIVES, *SUMS_BACK),
             "hints": (
@@ -111,12 +111,6 @@ def Unbroadcast(
         return as_plain(pull(mg.tensor(g))[0])
 
     return exercise
-
-
-def _unbroadcast_mistake(title: str, say: str, *wrong: Callable[..., Any]) -> Misconception:
-    """A mistake in one form, or in several."""
-    first, *others = (lambda case, f=f: f(**case.args) for f in wrong)
-    return Misconception(title, say, first, tuple(("", other) for other in others))
 
 
 def _no_keepdims(g: np.ndarray, shape: tuple[int, ...]) -> Any:
