@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from .front_page import anchor
+
 LESSONS = Path(__file__).parent
 PAGE = LESSONS / "documents.md"
 
@@ -377,7 +379,7 @@ def _tolerance(within: float) -> str:
 
 def _place(shown: ShownExample) -> str:
     return (
-        f"[{_short(shown.notebook)}]({shown.notebook}#{_slug(shown.heading)}), cell `{shown.cell}`"
+        f"[{_short(shown.notebook)}]({shown.notebook}#{anchor(shown.heading)}), cell `{shown.cell}`"
     )
 
 
@@ -388,11 +390,6 @@ def _short(notebook: str) -> str:
         if stem[:2].isdigit()
         else stem.removeprefix("documents_").replace("_", " ")
     )
-
-
-def _slug(heading: str) -> str:
-    """The anchor that GitHub and the site give to a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 HEAD = """\

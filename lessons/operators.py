@@ -102,19 +102,6 @@ def _curve(function: Callable[..., Any], low: float, high: float, **kwargs: Any)
     )
 
 
-def _windows(reduce: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    return lambda *_: np.array(
-        [
-            [
-                [
-                    [reduce(IMAGE[0, 0, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for j in (0, 1)]
-                    for i in (0, 1)
-                ]
-            ]
-        ]
-    )
-
-
 FILTER = np.array([[[[0.0, 1.0, 0.0], [1.0, -4.0, 1.0], [0.0, 1.0, 0.0]]]])
 ARITHMETIC, LISTS, LOGIC = (
     "Two operands",
@@ -126,16 +113,8 @@ MAKING, NETWORKS = "Making and converting", "Networks"
 
 
 def _conv(*_: Any) -> np.ndarray:
-    return np.array(
-        [
-            [
-                [
-                    [(IMAGE[0, 0, i : i + 3, j : j + 3] * FILTER[0, 0]).sum() for j in (0, 1)]
-                    for i in (0, 1)
-                ]
-            ]
-        ]
-    )
+    windows = np.lib.stride_tricks.sliding_window_view(IMAGE, (3, 3), (2, 3))
+    return (windows * FILTER).sum((-1, -2))
 
 
 def _normed(*_: Any) -> np.ndarray:
@@ -246,7 +225,9 @@ SAMPLES: dict[str, Sample] = {
         ),
         _normed,
     ),
-    "pooling_2d": Sample(NETWORKS, (HANDLE["pool"], IMAGE), _windows(np.max)),
+    "pooling_2d": Sample(
+        NETWORKS, (HANDLE["pool"], IMAGE), lambda *_: IMAGE.reshape(1, 1, 2, 2, 2, 2).max((3, 5))
+    ),
     "dropout": Sample(NETWORKS, (A, 0.5), lambda x, ratio: x),
 }
 """In the order of the table. `dropout` and `batchnorm_2d` are those of inference; the lesson lets

@@ -14,11 +14,15 @@ from typing import Any
 
 import numpy as np
 
+import minigrad as mg
+
+from ..engine_suite import written
 from ..grading.comparison import same
 from ..grading.exercise import Case, Misconception, Where, once_for_each_case
 from ..grading.graphs import (
     Graph,
     Values,
+    apply,
     by_engine,
     close,
     evaluate,
@@ -206,6 +210,18 @@ def graph_of(case: Case) -> Graph:
     return {"inputs": case.args["inputs"], "rows": case.args["rows"]}
 
 
+def function_of(case: Case) -> Callable[[Any], Any]:
+    """The last row of a case with one input, as a function of minigrad's tensors."""
+
+    def f(x: Any) -> Any:
+        nodes = {"x1": x}
+        for row in case.args["rows"]:
+            nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
+        return nodes[case.args["rows"][-1][0]]
+
+    return f
+
+
 def is_differentiated(case: Case, got: Any) -> str:
     """Why the gradients of a graph are not right."""
     if case.args["what"] == "graph":
@@ -327,19 +343,6 @@ def _in_rules(mistake: Mistake, graphs: Any) -> tuple[str, None] | None:
     return None
 
 
-WRITTEN = {
-    "add": "`+`",
-    "sub": "`-`",
-    "mul": "`*`",
-    "div": "`/`",
-    "matmul": "`@`",
-    "square": "`pow`",
-    "sum over rows": "`sum(0)`",
-    "sum over columns": "`sum(1)`",
-}
-"""Operations as they are written with a Tensor, where that is not their name."""
-
-
 def _of_one_operation(graph: Graph) -> str:
     """What a graph of one operation has in it; "" for another graph."""
     first, *rest = graph["rows"]
@@ -351,11 +354,7 @@ def _of_one_operation(graph: Graph) -> str:
         np.shape(values[o]) != np.shape(values[first[0]]) for o in first[2]
     )
     twice = len(set(first[2])) < len(first[2])
-    return (
-        ""
-        if twice
-        else WRITTEN.get(first[1], f"`{first[1]}`") + (" and broadcasting" if stretched else "")
-    )
+    return "" if twice else written(first[1]) + (" and broadcasting" if stretched else "")
 
 
 def _by_size(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:

@@ -22,7 +22,7 @@ from ..grading.misconceptions import MISTAKES, Mistake
 from . import own_engine
 from .engine_graphs import OWN_MISTAKES, draw
 from .lesson11b import ENGINE
-from .made import told_by
+from .made import always, told_by
 
 # ------------------------------------------------------------------------------------- checkpoints
 
@@ -129,14 +129,20 @@ def _runs(counts: Sequence[int]) -> str:
     return "once" if set(counts) == {1} else f"{', '.join(map(str, counts))} times"
 
 
-def _changed(**parts: Callable[[Case, dict[str, Any]], Any]) -> Callable[[Case], dict[str, Any]]:
-    """What `_counted` gives, with some of its entries exchanged."""
+def _exchanged(right: Callable[[Case], dict[str, Any]]) -> Callable[..., Callable[[Case], Any]]:
+    """A function of entries: what `right` gives, with those entries exchanged; each is made of the
+    case and of what is right.
+    """
 
-    def wrong(case: Case) -> dict[str, Any]:
-        found = _counted(case)
-        return {**found, **{name: change(case, found) for name, change in parts.items()}}
+    def with_parts(**parts: Callable[[Case, dict[str, Any]], Any]) -> Callable[[Case], Any]:
+        return lambda case: (
+            right(case) | {name: change(case, right(case)) for name, change in parts.items()}
+        )
 
-    return wrong
+    return with_parts
+
+
+_changed = _exchanged(_counted)
 
 
 def _all_nodes(case: Case, found: Any) -> int:
@@ -146,11 +152,6 @@ def _all_nodes(case: Case, found: Any) -> int:
 def _no_second(case: Case, found: Any) -> dict[str, Any]:
     zero = np.zeros(np.shape(case.args["inputs"].get("x2", 0.0)))
     return {name: zero if name == "x2" else g for name, g in found["gradients"].items()}
-
-
-def _always(holds: Callable[[Case, Any], Any]) -> Any:
-    """A diagnosis that is made where something holds of all that came back."""
-    return lambda pairs: ("", None) if pairs and all(holds(c, got) for c, got in pairs) else None
 
 
 def _nothing_in(got: Any, names: Sequence[str]) -> bool:
@@ -198,7 +199,7 @@ CHECKPOINT = told_by(
             "the piece runs once: its result, and the graph behind it, are still kept for the"
             " pass back.",
             _changed(after=lambda case, found: found["before"]),
-            fitted=_always(
+            fitted=always(
                 lambda case, got: got["after"] == got["before"] == [1] * len(got["after"])
             ),
         ),
@@ -210,7 +211,7 @@ CHECKPOINT = told_by(
                 before=lambda case, found: [2] * len(found["before"]),
                 after=lambda case, found: [2] * len(found["before"]),
             ),
-            fitted=_always(lambda case, got: min(got["before"]) > 1),
+            fitted=always(lambda case, got: min(got["before"]) > 1),
         ),
         Misconception(
             "no adjoint",
@@ -227,13 +228,13 @@ CHECKPOINT = told_by(
                     name: np.zeros(np.shape(x)) for name, x in case.args["inputs"].items()
                 }
             ),
-            fitted=_always(lambda case, got: _nothing_in(got, list(case.args["inputs"]))),
+            fitted=always(lambda case, got: _nothing_in(got, list(case.args["inputs"]))),
         ),
         Misconception(
             "the first input only",
             "only the first input gets its part: the pull gives one for each input.",
             _changed(gradients=_no_second),
-            fitted=lambda pairs: _always(lambda case, got: _nothing_in(got, ["x2"]))(
+            fitted=lambda pairs: always(lambda case, got: _nothing_in(got, ["x2"]))(
                 [
                     (case, got)
                     for case, got in pairs
@@ -330,12 +331,7 @@ def _has_rule(case: Case, got: Any) -> str:
     return ""
 
 
-def _ruled(**parts: Callable[[Case, dict[str, Any]], Any]) -> Callable[[Case], dict[str, Any]]:
-    def wrong(case: Case) -> dict[str, Any]:
-        found = _with_rule(case)
-        return {**found, **{name: change(case, found) for name, change in parts.items()}}
-
-    return wrong
+_ruled = _exchanged(_with_rule)
 
 
 OPERATION = told_by(
@@ -379,7 +375,7 @@ OPERATION = told_by(
             "`pull` runs before any adjoint has arrived. It is called in the pass back, with the"
             " adjoint that arrives there.",
             _ruled(before=lambda case, found: {"forward": 1, "pull": 1}),
-            fitted=_always(lambda case, got: got["before"]["pull"] > 0),
+            fitted=always(lambda case, got: got["before"]["pull"] > 0),
         ),
         Misconception(
             "no adjoint",

@@ -20,6 +20,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Optimiser, Trains, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import Exact, by_name
+from .slips import softmax
 
 RATE = 0.05
 
@@ -166,11 +167,6 @@ def _cross_entropy(target: np.ndarray) -> Any:
     return lambda scores: mg.nn.functional.cross_entropy(scores, mg.tensor(target))
 
 
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    grown = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
-
-
 def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
     for group, shape, g in (
         ("one example", (1, 2), 1.0),
@@ -192,7 +188,7 @@ def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _without_mean(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
-    return g * (_softmax(scores) - target)
+    return g * (softmax(scores) - target)
 
 
 def _naive(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
@@ -259,7 +255,7 @@ PULL_CROSS_ENTROPY = Exercise(
                       lambda case: _naive(**case.args), explains=lambda case,
                       got: _but_for_nan(_naive, case, got)),
         Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.",
-                         lambda scores, target, g: (_softmax(scores) - target) / len(scores)),
+                         lambda scores, target, g: (softmax(scores) - target) / len(scores)),
         Misconception("one maximum for all",
             "you subtract the largest score of the whole batch: where all scores of a row are far "
             "below "
@@ -268,24 +264,24 @@ PULL_CROSS_ENTROPY = Exercise(
                       lambda case: _one_maximum(**case.args), explains=lambda case,
                       got: _but_for_nan(_one_maximum, case, got)),
         Misconception.of("sign", "the sign is reversed.", lambda scores, target,
-            g: g * (target - _softmax(scores)) / len(scores)),
+            g: g * (target - softmax(scores)) / len(scores)),
         Misconception.of("no target", "the target is missing: subtract it from the softmax.",
-                         lambda scores, target, g: g * _softmax(scores) / len(scores)),
+                         lambda scores, target, g: g * softmax(scores) / len(scores)),
         Misconception.of("mean over all elements",
             "Divide by the number of examples, not of all elements.",
-                         lambda scores, target, g: g * (_softmax(scores) - target) / scores.size),
+                         lambda scores, target, g: g * (softmax(scores) - target) / scores.size),
         Misconception.of("logarithms",
             "the logarithm of the softmax is in your rule; the gradient has the softmax itself.",
                          lambda scores, target,
-                         g: g * (np.log(_softmax(scores)) - target) / len(scores)),
+                         g: g * (np.log(softmax(scores)) - target) / len(scores)),
         Misconception.of("the wrong classes alone",
             "the right class gets nothing: its part is the softmax minus 1.",
                          lambda scores, target,
-                         g: g * _softmax(scores) * (1 - target) / len(scores)),
+                         g: g * softmax(scores) * (1 - target) / len(scores)),
         Misconception.of("back to the probabilities",
             "that is the derivative with respect to the probabilities, −target/p. It still has to "
             "go back through the softmax, to the scores.",
-                         lambda scores, target, g: -g * target / _softmax(scores) / len(scores)),
+                         lambda scores, target, g: -g * target / softmax(scores) / len(scores)),
         Misconception.of("no softmax",
             "the softmax is missing: the target is subtracted from the probabilities, not from "
             "the scores.",
@@ -297,7 +293,7 @@ PULL_CROSS_ENTROPY = Exercise(
                          / np.exp(scores - scores.max()).sum() - target) / len(scores)),
         Misconception.of("the other axis", "The softmax goes over each row, not over each column.",
                          lambda scores, target,
-                         g: g * (_softmax(scores.T).T - target) / len(scores)),
+                         g: g * (softmax(scores.T).T - target) / len(scores)),
     ),
 )  # fmt: skip
 

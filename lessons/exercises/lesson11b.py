@@ -37,7 +37,9 @@ from .engine_graphs import (
     engine_mistakes,
     first_wrong_node,
     forked,
+    function_of,
     graph_case,
+    graph_of,
     is_differentiated,
     summed,
     told,
@@ -256,11 +258,6 @@ def _forward_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield Case.of(
             group, given, size=100.0 * len(graph["rows"]) + sum(map(np.size, seeds.values()))
         )
-
-
-def graph_of(case: Case) -> Graph:
-    """The graph of a case."""
-    return {"inputs": case.args["inputs"], "rows": case.args["rows"]}
 
 
 def _is_pushed(case: Case, got: Any) -> str:
@@ -538,14 +535,8 @@ def _products(case: Case, product: Callable[[Case, Any], Any]) -> dict[str, Any]
 
 
 def _hessian_times(case: Case, direction: Any) -> np.ndarray:
-    def f(x: Any) -> Any:
-        nodes = {"x1": x}
-        for row in case.args["rows"]:
-            nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
-        return nodes[case.args["rows"][-1][0]]
-
     x, dx = (mg.tensor(np.array(a), dtype=mg.float64) for a in (case.args["x"], direction))
-    return np.asarray(mg.autograd.functional.hvp(f, x, dx)[1].detach().numpy())
+    return np.asarray(mg.autograd.functional.hvp(function_of(case), x, dx)[1].detach().numpy())
 
 
 def _difference_of_gradients(case: Case, direction: Any, h: float = 1e-5) -> np.ndarray:

@@ -20,17 +20,12 @@ from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import vjp_by_differences
-from .made import Exact, by_name, mistakes, told_by
+from .made import Exact, by_name, mistakes, signed, told_by
 
 CHECKED = (
     "The identity ⟨ȳ, dy⟩ = ⟨x̄, dx⟩ was tested for each element of each input: the element was"
     " moved a little, and dy measured. No rule is kept here."
 )
-
-
-def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers away from 0, of both signs, so that no term can hide."""
-    return np.asarray(rng.uniform(0.5, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape))
 
 
 def _regular(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -58,11 +53,11 @@ def _identity(
 
 def _product_cases(rng: np.random.Generator) -> Iterator[Case]:
     for n, k, m, p in ((2, 2, 2, 2), (3, 3, 3, 3), (2, 3, 4, 2), (1, 2, 1, 3), (3, 1, 2, 1)):
-        a, x, b = _draw(rng, n, k), _draw(rng, k, m), _draw(rng, m, p)
-        given = {"a": a, "x": x, "b": b, "g": _draw(rng, n, p)}
+        a, x, b = signed(rng, n, k), signed(rng, k, m), signed(rng, m, p)
+        given = {"a": a, "x": x, "b": b, "g": signed(rng, n, p)}
         yield Case.of("A X B", given, call="pull_sandwich")
     for n, k in ((2, 2), (3, 3), (3, 2), (1, 3), (4, 1)):
-        given = {"x": _draw(rng, n, k), "g": _draw(rng, k, k)}
+        given = {"x": signed(rng, n, k), "g": signed(rng, k, k)}
         yield Case.of("XᵀX", given, call="pull_gram")
 
 
@@ -201,8 +196,8 @@ def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("several", 3, 3),
         ("several", 2, 4),
     ):
-        a, b = _regular(rng, n), _draw(rng, n, k)
-        given = {"a": a, "b": b, "y": np.linalg.solve(a, b), "g": _draw(rng, n, k)}
+        a, b = _regular(rng, n), signed(rng, n, k)
+        given = {"a": a, "b": b, "y": np.linalg.solve(a, b), "g": signed(rng, n, k)}
         yield Case.of(group, given, call="pull_solve")
 
 
@@ -416,9 +411,9 @@ def _backprop_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("a batch", (3, 3, 3), 3),
         ("a batch", (2, 3, 2), 5),
     ):
-        weights = [0.7 * _draw(rng, m, n) for n, m in pairwise(sizes)]
-        values = _layers(weights, _draw(rng, sizes[0], batch), np.tanh)
-        given = {"weights": weights, "values": values, "g": _draw(rng, sizes[-1], batch)}
+        weights = [0.7 * signed(rng, m, n) for n, m in pairwise(sizes)]
+        values = _layers(weights, signed(rng, sizes[0], batch), np.tanh)
+        given = {"weights": weights, "values": values, "g": signed(rng, sizes[-1], batch)}
         yield Case.of(group, given, call="backprop")
 
 

@@ -18,10 +18,10 @@ import minigrad as mg
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.graphs import apply, formula
+from ..grading.graphs import formula
 from ..grading.kinds import Number
 from . import drive18
-from .engine_graphs import draw
+from .engine_graphs import draw, function_of
 from .made import Exact, by_name, told_by
 
 ENGINE = "minigrad.lessons.exercises.own_engine"
@@ -65,18 +65,6 @@ def _maps(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, list[Any]]]:
     yield draw(rng, 2), [["v1", "mul", ["x1", "x1"]], ["v2", "sum", ["v1"]]]
 
 
-def _function(case: Case) -> Callable[[Any], Any]:
-    """The function of a case, of minigrad's tensors."""
-
-    def f(x: Any) -> Any:
-        nodes = {"x1": x}
-        for row in case.args["rows"]:
-            nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
-        return nodes[case.args["rows"][-1][0]]
-
-    return f
-
-
 def _tensor(x: Any) -> mg.Tensor:
     return mg.tensor(np.array(x), dtype=mg.float64)
 
@@ -113,7 +101,7 @@ def _tested(product: Callable[[np.ndarray], float], shape: tuple[int, ...]) -> n
 def _product_cases(rng: np.random.Generator) -> Iterator[Case]:
     for x, rows in _maps(rng):
         given = {"x": x, "rows": rows}
-        y = _function(Case.of("J ẋ", given))(_tensor(x))
+        y = function_of(Case.of("J ẋ", given))(_tensor(x))
         for group, call, moved in (("J ẋ", "jvp", x), ("Jᵀ ȳ", "vjp", y)):
             extra = {"moved": draw(rng, *moved.shape)}
             yield Case.of(group, given | extra, call=call, size=10.0 * len(rows) + x.size)
@@ -121,7 +109,7 @@ def _product_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 def _is_product(case: Case, got: Any) -> str:
     """Why a product with a Jacobian is not right: ⟨ȳ, J ẋ⟩ = ⟨Jᵀ ȳ, ẋ⟩ for each unit."""
-    f, x, moved = _function(case), case.args["x"], case.args["moved"]
+    f, x, moved = function_of(case), case.args["x"], case.args["moved"]
     if case.call == "jvp":
         shape = f(_tensor(x)).shape
         right = _tested(lambda unit: float(np.sum(_pulled(f, x, unit) * moved)), shape)
@@ -145,47 +133,47 @@ PUSHED: tuple[tuple[str, str, Callable[[Case], Any]], ...] = (
     (
         "the value",
         "`jvp` returns the value of f; the product is the *tangent*.",
-        lambda case: _function(case)(_tensor(case.args["x"])).numpy(),
+        lambda case: function_of(case)(_tensor(case.args["x"])).numpy(),
     ),
     (
         "ones",
         "`jvp` starts with a tangent of ones; start with `dx`.",
-        lambda case: _pushed(_function(case), case.args["x"], np.ones(case.args["x"].shape)),
+        lambda case: _pushed(function_of(case), case.args["x"], np.ones(case.args["x"].shape)),
     ),
     (
         "x for dx",
         "`jvp` starts with x for the tangent; start with `dx`.",
-        lambda case: _pushed(_function(case), case.args["x"], case.args["x"]),
+        lambda case: _pushed(function_of(case), case.args["x"], case.args["x"]),
     ),
     (
         "x and dx exchanged",
         "`jvp` has x and dx in the wrong places: a Dual is a value and then its tangent.",
-        lambda case: _pushed(_function(case), case.args["moved"], case.args["x"]),
+        lambda case: _pushed(function_of(case), case.args["moved"], case.args["x"]),
     ),
     (
         "f of dx",
         "`jvp` applies f to the direction; the tangent goes through the *derivative* of f at x.",
-        lambda case: _function(case)(_tensor(case.args["moved"])).numpy(),
+        lambda case: function_of(case)(_tensor(case.args["moved"])).numpy(),
     ),
     (
         "zeros",
         "`jvp` gives 0 everywhere: the tangent of x is `dx`.",
-        lambda case: 0 * _function(case)(_tensor(case.args["x"])).numpy(),
+        lambda case: 0 * function_of(case)(_tensor(case.args["x"])).numpy(),
     ),
     (
         "the gradient",
         "`jvp` runs reverse mode: it returns the adjoint of x. Take the tangent of the result.",
-        lambda case: _pulled(_function(case), case.args["x"], 1.0),
+        lambda case: _pulled(function_of(case), case.args["x"], 1.0),
     ),
     (
         "a moved value",
         "`jvp` returns f(x + dx); the tangent is the part to first order.",
-        lambda case: _function(case)(_tensor(case.args["x"] + case.args["moved"])).numpy(),
+        lambda case: function_of(case)(_tensor(case.args["x"] + case.args["moved"])).numpy(),
     ),
     (
         "the sign",
         "`jvp` has the sign reversed.",
-        lambda case: -_pushed(_function(case), case.args["x"], case.args["moved"]),
+        lambda case: -_pushed(function_of(case), case.args["x"], case.args["moved"]),
     ),
 )
 
@@ -199,7 +187,7 @@ def _sloped(case: Case) -> np.ndarray:
     """The gradient of the tangent's sum, the direction being ȳ: what comes of differentiating the
     tangent instead of the value.
     """
-    f = lambda x: _function(case)(x).sum()
+    f = lambda x: function_of(case)(x).sum()
     return _hessian_times(case, f, _at_x(case))
 
 
@@ -207,19 +195,19 @@ PULLED: tuple[tuple[str, str, Callable[[Case], Any]], ...] = (
     (
         "ones",
         "`vjp` begins with ones at the result; begin with `g`, by taking the sum of y · g.",
-        lambda case: _pulled(_function(case), case.args["x"], 1.0),
+        lambda case: _pulled(function_of(case), case.args["x"], 1.0),
     ),
     (
         "forward",
         "`vjp` returns J times `g`, which is forward mode: you need Jᵀ, from a reverse pass.",
-        lambda case: _pushed(_function(case), case.args["x"], _at_x(case)),
+        lambda case: _pushed(function_of(case), case.args["x"], _at_x(case)),
     ),
     (
         "the sum of g",
         "`vjp` multiplies the gradient of the sum by the sum of `g`. Each element of y has its own"
         " element of `g`: multiply before you add up.",
         lambda case: (
-            float(np.sum(case.args["moved"])) * _pulled(_function(case), case.args["x"], 1.0)
+            float(np.sum(case.args["moved"])) * _pulled(function_of(case), case.args["x"], 1.0)
         ),
     ),
     (
@@ -236,18 +224,20 @@ PULLED: tuple[tuple[str, str, Callable[[Case], Any]], ...] = (
     (
         "the sign",
         "`vjp` has the sign reversed.",
-        lambda case: -_pulled(_function(case), case.args["x"], case.args["moved"]),
+        lambda case: -_pulled(function_of(case), case.args["x"], case.args["moved"]),
     ),
     (
         "times x",
         "`vjp` multiplies the result by x; it is the adjoint of x as it stands.",
-        lambda case: case.args["x"] * _pulled(_function(case), case.args["x"], case.args["moved"]),
+        lambda case: (
+            case.args["x"] * _pulled(function_of(case), case.args["x"], case.args["moved"])
+        ),
     ),
     (
         "the seed",
         "`vjp` returns the sum of y · g itself; return its gradient.",
         lambda case: np.asarray(
-            np.sum(_function(case)(_tensor(case.args["x"])).numpy() * case.args["moved"])
+            np.sum(function_of(case)(_tensor(case.args["x"])).numpy() * case.args["moved"])
         ),
     ),
 )
@@ -721,7 +711,7 @@ def _residual_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 def _is_gauss_newton(case: Case, got: Any) -> str:
     """Why Jᵀ J ẋ is not right: ⟨w, Jᵀ J ẋ⟩ = ⟨J w, J ẋ⟩ for each unit w."""
-    f, x, v = _function(case), case.args["x"], case.args["moved"]
+    f, x, v = function_of(case), case.args["x"], case.args["moved"]
     if type(got) is list:
         return "`gauss_newton` should return one array, Jᵀ J ẋ."
     along = _pushed(f, x, v)
@@ -731,13 +721,13 @@ def _is_gauss_newton(case: Case, got: Any) -> str:
 
 def _twice(case: Case, product: Callable[[Any], Any], factor: float = 1.0) -> Any:
     """Jᵀ applied to what product(v) gives."""
-    f, x = _function(case), case.args["x"]
+    f, x = function_of(case), case.args["x"]
     return factor * _pulled(f, x, product(case.args["moved"]))
 
 
 def _as_seed(case: Case, v: Any) -> Any:
     """The direction v in the place of a seed: what y · v, added up, makes of it."""
-    shape = _function(case)(_tensor(case.args["x"])).shape
+    shape = function_of(case)(_tensor(case.args["x"])).shape
     return np.sum(v) if shape == () else np.broadcast_to(v, shape)
 
 
@@ -747,13 +737,13 @@ NORMAL: tuple[tuple[str, str, Callable[[Case], Any]], ...] = (
         "you return the product with the whole Hessian of ½|r|². Gauss-Newton leaves out the"
         " second derivatives of r: Jᵀ(J ẋ) alone.",
         lambda case: _hessian_times(
-            case, lambda x: (_function(case)(x) ** 2).sum() / 2, case.args["moved"]
+            case, lambda x: (function_of(case)(x) ** 2).sum() / 2, case.args["moved"]
         ),
     ),
     (
         "forward alone",
         "you return J ẋ; pull it back with Jᵀ.",
-        lambda case: _pushed(_function(case), case.args["x"], case.args["moved"]),
+        lambda case: _pushed(function_of(case), case.args["x"], case.args["moved"]),
     ),
     (
         "back alone",
@@ -764,47 +754,47 @@ NORMAL: tuple[tuple[str, str, Callable[[Case], Any]], ...] = (
         "forward twice",
         "you multiply by J twice; the second product is with Jᵀ.",
         lambda case: _pushed(
-            _function(case),
+            function_of(case),
             case.args["x"],
-            _pushed(_function(case), case.args["x"], case.args["moved"]),
+            _pushed(function_of(case), case.args["x"], case.args["moved"]),
         ),
     ),
     (
         "the gradient",
         "you return Jᵀ r, the gradient of ½|r|², which does not depend on ẋ.",
         lambda case: _twice(
-            case, lambda v: _function(case)(_tensor(case.args["x"])).detach().numpy()
+            case, lambda v: function_of(case)(_tensor(case.args["x"])).detach().numpy()
         ),
     ),
     (
         "factor two",
         "you return twice the product: the 2 of the square is cancelled by the ½.",
-        lambda case: _twice(case, lambda v: _pushed(_function(case), case.args["x"], v), 2.0),
+        lambda case: _twice(case, lambda v: _pushed(function_of(case), case.args["x"], v), 2.0),
     ),
     (
         "ẋ left out",
         "you leave out `dx`: J is multiplied by ones.",
         lambda case: _twice(
-            case, lambda v: _pushed(_function(case), case.args["x"], np.ones(np.shape(v)))
+            case, lambda v: _pushed(function_of(case), case.args["x"], np.ones(np.shape(v)))
         ),
     ),
     (
         "x for ẋ",
         "you push x instead of `dx`.",
         lambda case: _twice(
-            case, lambda v: _pushed(_function(case), case.args["x"], case.args["x"])
+            case, lambda v: _pushed(function_of(case), case.args["x"], case.args["x"])
         ),
     ),
     (
         "reversed",
         "the sign is reversed.",
-        lambda case: _twice(case, lambda v: _pushed(_function(case), case.args["x"], v), -1.0),
+        lambda case: _twice(case, lambda v: _pushed(function_of(case), case.args["x"], v), -1.0),
     ),
     (
         "one number",
         "you return ẋ·(Jᵀ J ẋ) = |J ẋ|², one number; return the array Jᵀ J ẋ.",
         lambda case: np.asarray(
-            np.sum(_pushed(_function(case), case.args["x"], case.args["moved"]) ** 2)
+            np.sum(_pushed(function_of(case), case.args["x"], case.args["moved"]) ** 2)
         ),
     ),
 )

@@ -24,7 +24,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import Exact, by_name, mistakes, told_by
+from .made import Exact, always, by_name, mistakes, signed, told_by
 
 Wrong = Callable[..., Any]
 
@@ -32,11 +32,6 @@ SOLVED_AGAIN = (
     "The identity ⟨ȳ, dy⟩ = ⟨x̄, dx⟩ was tested for each element of each input: the element was"
     " moved a little, and the equation solved again. No rule is kept here."
 )
-
-
-def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers away from 0, of both signs, so that no term can hide."""
-    return np.asarray(rng.uniform(0.5, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape))
 
 
 def by_moving(
@@ -70,13 +65,13 @@ def solved_kepler(m: Any, e: Any) -> np.ndarray:
 def _kepler_cases(rng: np.random.Generator) -> Iterator[Case]:
     for low, high in ((0.1, 0.4), (0.4, 0.7), (0.7, 0.8), (0.3, 0.5)):
         e, where = float(rng.uniform(low, high)), float(rng.uniform(0.4, 2.8))
-        g = float(_draw(rng))
+        g = float(signed(rng))
         yield Case.of("one moment", {"E": where, "e": e, "g": g}, call="pull_kepler")
     for n in (2, 5):
         given = {
             "E": rng.uniform(0.4, 2.8, size=n),
             "e": rng.uniform(0.2, 0.8, size=n),
-            "g": _draw(rng, n),
+            "g": signed(rng, n),
         }
         yield Case.of("many at once", given, call="pull_kepler")
 
@@ -162,7 +157,7 @@ def _root_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("more or fewer", 3, 2),
     ):
         regular = n * np.eye(n) * rng.choice((-1.0, 1.0)) + rng.uniform(-1, 1, size=(n, n))
-        given = {"Jz": regular, "Ja": _draw(rng, n, m), "g": _draw(rng, n)}
+        given = {"Jz": regular, "Ja": signed(rng, n, m), "g": signed(rng, n)}
         yield Case.of(group, given, call="pull_root")
 
 
@@ -224,7 +219,7 @@ ROOT = told_by(
 
 def _turned(rng: np.random.Generator, n: int, rate: float) -> np.ndarray:
     """A matrix that is not symmetric, whose largest eigenvalue has the absolute value `rate`."""
-    matrix = _draw(rng, n, n) + 0.5 * np.triu(_draw(rng, n, n))
+    matrix = signed(rng, n, n) + 0.5 * np.triu(signed(rng, n, n))
     return np.asarray(matrix * (rate / np.max(np.abs(np.linalg.eigvals(matrix)))))
 
 
@@ -242,7 +237,7 @@ def _settle_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("a slow step", 2, 0.9),
         ("a slow step", 3, 0.85),
     ):
-        given = {"A": _turned(rng, n, rate), "g": _draw(rng, n), "allowed": _allowed(rate)}
+        given = {"A": _turned(rng, n, rate), "g": signed(rng, n), "allowed": _allowed(rate)}
         yield Case.of(group, given, call="settle", size=n + (100 if rate > 0.5 else 0))
     for diagonal, g in (([-0.5], [1.0]), ([0.5, -0.5], [1.0, 1.0]), ([-0.3, -0.7], [1.2, 0.8])):
         given = {"A": np.diag(diagonal), "g": np.array(g), "allowed": _allowed(0.7)}
@@ -357,8 +352,8 @@ def _rest_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("one input", 1, LAMBERT, {"x1": low()}),
         ("one input", 1, LOGARITHM, {"x1": high(3)}),
         ("one input", 1, LOGARITHM, {"x1": high(2, 2)}),
-        ("several inputs", 1, LINEAR, {"x1": _turned(rng, 2, 0.5), "x2": _draw(rng, 2, 1)}),
-        ("several inputs", 1, LINEAR, {"x1": _turned(rng, 3, 0.4), "x2": _draw(rng, 3, 2)}),
+        ("several inputs", 1, LINEAR, {"x1": _turned(rng, 2, 0.5), "x2": signed(rng, 2, 1)}),
+        ("several inputs", 1, LINEAR, {"x1": _turned(rng, 3, 0.4), "x2": signed(rng, 3, 2)}),
         ("several inputs", 1, CURVED, {"x1": low(2, 2) / 2, "x2": high(2, 1)}),
         ("twice", 2, LAMBERT, {"x1": low(2)}),
         ("twice", 2, CURVED, {"x1": low(2, 2) / 2, "x2": high(2, 1)}),
@@ -472,11 +467,6 @@ def _first_alone(case: Case) -> dict[str, np.ndarray]:
     return {**_nothing(case), "x1": _found(case)["gradients"]["x1"]}
 
 
-def _always(holds: Callable[[Case, Any], bool]) -> Any:
-    """A diagnosis that is made where something holds of all that came back."""
-    return lambda pairs: ("", None) if pairs and all(holds(c, got) for c, got in pairs) else None
-
-
 def _third_round(case: Case) -> np.ndarray:
     return next(islice(_rounds(case, case.args["inputs"]), 3, None))
 
@@ -519,7 +509,7 @@ FIXED = told_by(
             "the history",
             "the rounds are still in the graph, so each of them is kept for the backward pass.",
             lambda case: {**_found(case), "nodes": _found(case)["nodes"] + 10, "back": 0},
-            fitted=_always(lambda case, got: got["nodes"] > _found(case)["nodes"]),
+            fitted=always(lambda case, got: got["nodes"] > _found(case)["nodes"]),
         ),
         Misconception(
             "one round back",
@@ -551,7 +541,7 @@ FIXED = told_by(
             "Nothing arrives at the inputs: are they the parents, is g added in each round, and do"
             " you ask for the gradients with respect to the Tensors on which `step` ran in `pull`?",
             _but(_nothing),
-            fitted=_always(lambda case, got: not any(map(np.any, got["gradients"].values()))),
+            fitted=always(lambda case, got: not any(map(np.any, got["gradients"].values()))),
         ),
         Misconception(
             "the first input alone",

@@ -23,13 +23,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE
-from .made import Exact, by_name, mistakes, told_by
-
-
-def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers away from 0, of both signs, so that no term can hide."""
-    return np.asarray(rng.uniform(0.5, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape))
-
+from .made import Exact, by_name, mistakes, signed, told_by
 
 # ------------------------------------------------------------------------- backward through steps
 
@@ -43,8 +37,8 @@ def _step_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("several steps", 1, 4),
         ("several steps", 4, 7),
     ):
-        jacobians = [_draw(rng, n, n) for _ in range(steps + 1)]
-        given = {"jacobians": jacobians, "h": float(rng.uniform(0.1, 0.4)), "g": _draw(rng, n)}
+        jacobians = [signed(rng, n, n) for _ in range(steps + 1)]
+        given = {"jacobians": jacobians, "h": float(rng.uniform(0.1, 0.4)), "g": signed(rng, n)}
         yield Case.of(group, given, call="pull_steps")
 
 
@@ -176,7 +170,7 @@ def _rate_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("fewer or more", 2, 4),
         ("fewer or more", 1, 2),
     ):
-        given = {"J": _draw(rng, n, n), "F": _draw(rng, n, p), "s_bar": _draw(rng, n)}
+        given = {"J": signed(rng, n, n), "F": signed(rng, n, p), "s_bar": signed(rng, n)}
         yield Case.of(group, given, call="adjoint_rates")
 
 
@@ -468,7 +462,7 @@ def _sweep_cases(rng: np.random.Generator) -> Iterator[Case]:
         count = {"damped": 0, "grown": 1, "driven": 2}[kind]
         given = {
             "kind": kind, "n": n, "slots": slots, "state": some(*shape),
-            "inputs": [some(*shape) for _ in range(count)], "g": _draw(rng, *shape),
+            "inputs": [some(*shape) for _ in range(count)], "g": signed(rng, *shape),
         }  # fmt: skip
         yield Case.of(group, given, call="sweep", size=n)
 
@@ -677,9 +671,9 @@ def _steer_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("several", 3, 3),
     ):
         given = {
-            "J": _draw(rng, results, numbers),
-            "u": _draw(rng, numbers),
-            "miss": _draw(rng, results),
+            "J": signed(rng, results, numbers),
+            "u": signed(rng, numbers),
+            "miss": signed(rng, results),
         }
         yield Case.of(group, given, call="steer")
 

@@ -36,6 +36,16 @@ under whatever name.
 """
 
 
+def signed(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers away from 0, of both signs, so that no term can hide."""
+    return np.asarray(rng.uniform(0.5, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape))
+
+
+def always(holds: Callable[[Case, Any], Any]) -> Any:
+    """A diagnosis that is made where something holds of all that came back."""
+    return lambda pairs: ("", None) if pairs and all(holds(c, got) for c, got in pairs) else None
+
+
 def told_by(
     accept: Accept, name: str, points: Mapping[str, float], cases: Cases, **options: Any
 ) -> Exercise:

@@ -13,20 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..grading.exercise import Misconception
+from ..grading.misconceptions import summed_to
 from . import wrong_adam
 from .students_side import of_numbers
 
 Slip = tuple[str, str, Callable[..., Any]]
 
 
-def _summed(g: Any, shape: tuple[int, ...]) -> Any:
-    g = np.asarray(g)
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    stretched = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
-    return g.sum(axis=stretched, keepdims=True)
-
-
-def _softmax(s: np.ndarray) -> np.ndarray:
+def softmax(s: np.ndarray) -> np.ndarray:
+    """The softmax of each row."""
     e = np.exp(s - s.max(axis=1, keepdims=True))
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
@@ -66,7 +61,7 @@ SLIPS: dict[str, tuple[Slip, ...]] = {
     ),
     "unbroadcast": (
         ("sizes", "you sum absolute values; parts of opposite signs cancel.",
-            lambda g, shape: _summed(np.abs(g), tuple(shape))),
+            lambda g, shape: summed_to(np.abs(g), tuple(shape))),
     ),
     "exp_reducer_vjp": (
         ("along the rows", "g is spread along the wrong axis: g[i] belongs to row i.",
@@ -86,7 +81,7 @@ SLIPS: dict[str, tuple[Slip, ...]] = {
     "pull_cross_entropy": (
         ("the right class only", "only the score of the right class gets something; through the"
             " sum in the softmax the others count as well.",
-            lambda scores, target, g: g * target * (_softmax(scores) - target) / len(scores)),
+            lambda scores, target, g: g * target * (softmax(scores) - target) / len(scores)),
     ),
     "adjoint_cat": (
         ("the last first", "the parts come in the opposite order: the first channels of g belong to"

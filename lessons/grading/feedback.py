@@ -96,10 +96,10 @@ class Feedback:
 
     def _repr_html_(self) -> str:
         colour = COLOURS.get(self.status, "#6b7280")
-        parts = [f"<p style='margin:0 0 .4em'><strong>{_rich(self.head)}</strong></p>"]
+        parts = [f"<p style='margin:0 0 .4em'><strong>{rich(self.head)}</strong></p>"]
         if self.lines:
             items = "".join(
-                f"<li style='list-style:none'>{SIGNS[line.kind]} {_rich(line.text)}</li>"
+                f"<li style='list-style:none'>{SIGNS[line.kind]} {rich(line.text)}</li>"
                 for line in self.lines
             )
             parts.append(f"<ul style='margin:0 0 .4em;padding-left:.2em'>{items}</ul>")
@@ -112,10 +112,10 @@ class Feedback:
             opened = " open" if i <= self.hints_open else ""
             parts.append(
                 f"<details{opened}><summary>Hint {i} of {len(self.hints)}</summary><p"
-                f" style='margin:.2em 1.2em'>{_rich(text)}</p></details>"
+                f" style='margin:.2em 1.2em'>{rich(text)}</p></details>"
             )
         if self.checked:
-            parts.append(f"<p style='margin:.4em 0 0'><small>{_rich(self.checked)}</small></p>")
+            parts.append(f"<p style='margin:.4em 0 0'><small>{rich(self.checked)}</small></p>")
         card = (
             f"<div style='border-left:4px solid {colour};padding:.3em .9em;margin:.3em"
             f" 0'>{''.join(parts)}</div>"
@@ -151,6 +151,6 @@ def trouble(title: str, say: str) -> Feedback:
     return Feedback(title, "trouble", lines=[Line("trouble", say)])
 
 
-def _rich(text: str) -> str:
+def rich(text: str) -> str:
     """Text as HTML, with `code` between backticks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

@@ -21,6 +21,7 @@ from minigrad.viz.scale import TooLarge
 from minigrad.viz.svg import to_svg
 
 from . import chinese
+from .feedback import rich
 from .judge import GroupPoints, Judgement
 
 LANGUAGES = ("en", "zh")
@@ -264,11 +265,6 @@ COLUMNS = ("what", "points", "what was seen")
 
 def _share(g: GroupPoints, tongue: Tongue) -> str:
     return tongue.word("{points} of {most}", points=f"{g.points:g}", most=f"{g.max:g}")
-
-
-def rich(text: str) -> str:
-    """Text as HTML, with `code` between backticks."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str:
