@@ -436,12 +436,8 @@ def test_an_unknown_exercise(name, say):
 
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):
-    class Broken:
-        forbid, answers = (), ("broken",)
-        notebook = staticmethod(lambda *answer: 1 / 0)
-
-    monkeypatch.setitem(lesson02.EXERCISES, "broken", Broken())
-    feedback = check("broken", 1)
+    monkeypatch.setattr(lesson02.EXERCISES["sin"], "notebook", lambda *answer: 1 / 0)
+    feedback = check("sin", 1, 2)
     assert (
         "The check itself failed (ZeroDivisionError: division by zero). That is not your fault"
         in str(feedback)
