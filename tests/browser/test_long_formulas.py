@@ -43,11 +43,13 @@ def bare(text):
     "name",
     ["rows", *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices"))],
 )
-def test_no_formula_scrolls_sideways_on_a_phone_and_none_loses_a_sign(show, name):
+def test_no_formula_scrolls_on_a_phone_none_loses_a_sign_and_no_sum_leaves_its_mark(show, name):
     trace = TRACES[name]()
     look = """root => [
         [...root.querySelectorAll(".mg-formula, .mg-sums")]
-            .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent),
+            .filter(e => e.scrollWidth > e.clientWidth
+                || e.matches(".mg-sums") && e.scrollHeight > e.clientHeight + 2)
+            .map(e => e.textContent),
         root.querySelector(".mg-now .mg-formula").textContent]"""
     found = at_each(show(trace, 320, 800, views=["story"]), range(1, len(trace["steps"]) + 1), look)
     for k, (step, (wide, shown)) in enumerate(zip(trace["steps"], found, strict=True), 1):

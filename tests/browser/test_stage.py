@@ -3,6 +3,7 @@
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -250,3 +251,50 @@ def test_a_saved_picture_looks_as_the_graph_does(show, visit, tmp_path):
     visit.page.goto((tmp_path / "saved.svg").as_uri())
     saved = visit.page.locator("svg").evaluate(LOOKS)
     assert saved[1:-1] == seen, "the first is the ground, the last the formula"
+
+
+def two_layers(x, W1, b1, W2, b2):
+    h = mg.tanh(x @ W1 + b1)
+    return mg.mean((h @ W2 + b2) ** 2)
+
+
+def test_a_network_of_two_layers_is_whole_on_the_stage_with_the_line_of_code(show, visit):
+    shapes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    given = [np.random.default_rng(0).normal(size=shape).round(2) for shape in shapes]
+    found = trace_function(two_layers, *given)
+    viewer = show(found, 1280, 800)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    visit.page.keyboard.press("q")
+    hidden = """root => {
+        const graph = root.querySelector(".mg-graph"), seen = graph.getBoundingClientRect(),
+            code = root.querySelector(".mg-source .mg-scroll").getBoundingClientRect(),
+            lit = root.querySelector(".mg-source mark")?.getBoundingClientRect() ?? code;
+        return [...graph.querySelectorAll(".mg-card")].map((e) => e.getBoundingClientRect())
+            .filter((e) => e.top < seen.top || e.bottom > seen.bottom || e.left < seen.left
+                || e.right > seen.right).length
+            + (lit.top < code.top - 1 || lit.bottom > code.bottom + 3);
+    }"""
+    last = step_at(found, "adjoint", "W1")
+    for k in (last, 0, step_at(found, "primal", "v7")):
+        to(viewer, k)
+        visit.page.wait_for_timeout(50)  # the source follows with the next picture
+        assert viewer.evaluate(hidden) == 0
+    assert viewer.locator(".mg-strip-of").is_hidden()
+
+
+def test_the_line_at_work_is_in_view_in_a_long_source(show, visit):
+    code = "\n".join(["def long(x):", *(f"    x = x + {k}" for k in range(20)), "    return x"])
+    space = {}
+    exec(code, space)
+    viewer = show(trace_function(space["long"], 2.0, mode="primal", source=code))
+    beside = """root => {
+        const code = root.querySelector(".mg-source .mg-scroll").getBoundingClientRect(),
+            lit = root.querySelector(".mg-source mark").getBoundingClientRect();
+        return lit.top < code.top || lit.bottom > code.bottom;
+    }"""
+    for k in (21, 2):
+        to(viewer, k)
+        visit.page.wait_for_timeout(50)  # the source follows with the next picture
+        assert not viewer.evaluate(beside)

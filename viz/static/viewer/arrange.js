@@ -60,7 +60,10 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
     box?.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
     box?.style.setProperty("--mg-room", room);
   }
-  const moved = graph?.rearranged();
+  root.classList.remove("mg-tight");
+  // then one line of code
+  if (stage && graph?.scaleOnStage() < graph.legible) root.classList.add("mg-tight");
+  const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();
   else graph?.fit();
   return moved;

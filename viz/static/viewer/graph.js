@@ -38,9 +38,12 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
-// the least scale at which a graph is shown whole, and that from which less space gains nothing
+// the least scale at which a graph is shown whole, that from which less space gains nothing, and
+// the least on the stage, which a projector enlarges
 const LEGIBLE = 0.68,
-  COMFORTABLE = 0.85;
+  COMFORTABLE = 0.85,
+  LEAST_ON_STAGE = 0.55;
+const STAGE_LINES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
 const LONG = 1400; // units across which most screens show no graph in one piece
@@ -112,6 +115,7 @@ export function drawGraph(
     flat = null,
     least = 0, // the width of the graph with its columns as close together as they can be
     place = null,
+    onStage = false,
     joined = [],
     shown = [],
     standsFor = new Map(),
@@ -163,7 +167,29 @@ export function drawGraph(
     attend(at);
     changed();
   }
-  const placed = () => lines() ?? narrowed();
+  const placed = () => (onStage ? filling() : (lines() ?? narrowed()));
+  // On the stage: in one line or in several, whichever leaves the boxes larger; where none can be
+  // read, as elsewhere.
+  function filling() {
+    const found = largest();
+    return scaleOnStage(found) < LEAST_ON_STAGE ? (lines() ?? found) : found;
+  }
+  function roomOnStage() {
+    const strips = strip.getBoundingClientRect().height; // gone where all fits
+    return [scroll.clientWidth - 2, scroll.clientHeight + strips - 2];
+  }
+  function scaleOnStage({ width, height } = largest()) {
+    const [across, down] = roomOnStage();
+    return Math.min(across / width, down / height);
+  }
+  function largest() {
+    const [across, down] = roomOnStage(),
+      one = squeezed(flat, (flat.height * across) / down),
+      several = STAGE_LINES.map((share) => inLines(flat, joined, flat.width * share));
+    return [one, ...several.filter(Boolean)].reduce((best, other) =>
+      scaleOnStage(other) > scaleOnStage(best) ? other : best,
+    );
+  }
   // A graph that is a little too wide for its box moves closer together.
   function narrowed() {
     const across = (scroll.offsetWidth || room) - 2;
@@ -181,7 +207,8 @@ export function drawGraph(
       : null;
   }
   // Places the boxes for another width of the picture. Returns whether any of them moved.
-  function rearranged() {
+  function rearranged(stage) {
+    onStage = stage;
     const found = placed(),
       breaks = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
     if (breaks(found) === breaks(place)) return false;
@@ -418,7 +445,7 @@ export function drawGraph(
     if (!scroll.clientWidth || byReader) return;
     const across = (scroll.clientWidth - 2) / place.width,
       down = (scroll.clientHeight - 2) / place.height;
-    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), LEGIBLE));
+    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), place.lines ? LEGIBLE : LEAST_ON_STAGE));
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
@@ -736,6 +763,7 @@ export function drawGraph(
     flat: () => flat,
     // The scale at which it stands whole in a box of this width.
     scaleIn: (across) => Math.min(1, (across - 4) / least),
+    scaleOnStage,
     legible: LEGIBLE,
     comfortable: COMFORTABLE,
     shown: () => shown,

@@ -6,7 +6,7 @@ import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
-  MOST_RESERVED = 130,
+  MOST_RESERVED = 136,
   LEAST_FIT = 0.94; // of the letters' size on the stage
 
 // Long: a closure, whose functions share these elements and the state.

@@ -57,6 +57,7 @@ export function drawSource(trace, t, { move, at }) {
       scroll,
     ),
     about,
+    follow: () => bringInto(scroll, text.querySelector("mark")),
     // k: the step; the branches that were not taken up to there are crossed out. Where a
     // condition is evaluated several times, the one before the node's own operation counts.
     light(id, line, k = 0) {
@@ -73,6 +74,15 @@ export function drawSource(trace, t, { move, at }) {
       text.replaceChildren(...marked(code, ranges));
     },
   };
+}
+
+// What is lit into view, inside the source's own box.
+function bringInto(scroll, lit) {
+  if (!lit || scroll.scrollHeight <= scroll.clientHeight + 1) return;
+  const { top, bottom } = lit.getBoundingClientRect(),
+    seen = scroll.getBoundingClientRect();
+  if (top < seen.top || bottom > seen.bottom)
+    scroll.scrollTop += (top + bottom - seen.top - seen.bottom) / 2;
 }
 
 // The code with these ranges in elements; one that begins inside another is left out.

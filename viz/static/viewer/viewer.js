@@ -281,6 +281,7 @@ function show(el, given, options, t) {
     smoothly = true;
     attempt(() => {
       panel.reach();
+      source?.follow();
       graph?.follow(step?.node, smooth);
       table.follow(step, smooth);
     });

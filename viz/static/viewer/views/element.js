@@ -57,7 +57,7 @@ const MEETING_WORDS = {
     en: "Elements {left} to {right} of {shape}.",
     zh: "{shape} 中的第 {left} 至 {right} 个元素。",
   },
-  nothing: { en: "nothing", zh: "无" },
+  nothing: { en: "no terms", zh: "没有项" },
 };
 const MOST_MAPS = 4, // of an array that is read
   MOST_THUMBS = 64,
@@ -326,14 +326,15 @@ export const elementView = {
         dots = parts.length > shown.length ? ["…"] : [],
         added = [...shown, ...dots].join(" + "),
         mean = meeting.target < 0 && over(divisorAt(meeting.node.terms, place));
-      const body = !parts.length
-        ? say("nothing")
-        : largest && meeting.target < 0
+      if (!parts.length) return `${name} = ${short(total)} (${say("nothing")})`;
+      const body =
+        largest && meeting.target < 0
           ? `max(${[...shown, ...dots].join(", ")})`
           : mean
             ? `(${added})${mean}`
             : added;
-      return `${name} = ${body} = ${short(total)}`;
+      const terms = body === inBrackets(total) ? "" : `${body} = `; // one number stands once
+      return `${name} = ${terms}${short(total)}`;
     }
 
     function missing(text) {
