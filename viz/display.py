@@ -75,7 +75,7 @@ def show(
                 " function"
             )
         return tell(_best(f_or_trace, step, lang, views), sys._getframe(1).f_globals, browser)
-    known = _of_torch(f_or_trace, args, mode, options)
+    known = _of_torch(f_or_trace, args, mode, options, sys._getframe(1))
     if known is None:
         known = _traced(f_or_trace, args, options)
     if known is not None:
@@ -147,7 +147,7 @@ def training_step(
 
 
 def _of_torch(
-    thing: Any, args: Sequence[Any], mode: str, options: Mapping[str, Any]
+    thing: Any, args: Sequence[Any], mode: str, options: Mapping[str, Any], caller: FrameType
 ) -> Mapping[str, Any] | None:
     """The Trace of PyTorch's own reverse pass; None for anything that is not PyTorch's."""
     torch = sys.modules.get("torch")
@@ -171,7 +171,7 @@ def _of_torch(
         )
     from minigrad.viz.adapters import from_torch
 
-    return from_torch(thing, *args, **given)
+    return from_torch(thing, *args, spaces=variables(caller), **given)
 
 
 def _recorded(

@@ -1,8 +1,10 @@
-"""What the tensors of a recorded graph are called in the program that made them."""
+"""What the tensors of a recorded graph, of minigrad or PyTorch, are called in the program that
+made them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -11,10 +13,12 @@ from minigrad.core.tensor import Tensor
 
 
 def variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
-    """The caller's variables, its own before its module's."""
+    """The caller's variables, then its module's, then those of the functions that called it."""
     yield frame.f_locals
-    if frame.f_globals is not frame.f_locals:
-        yield frame.f_globals
+    yield frame.f_globals
+    while (outer := frame.f_back) is not None:
+        frame = outer
+        yield frame.f_locals
 
 
 class TensorNames:
@@ -26,11 +30,8 @@ class TensorNames:
         self._nodes: dict[int, str] = {}
         self._arrays: dict[int, str] = {}
         self._kept: list[Any] = []  # so that no id is given to another object meanwhile
-        for space in spaces:
-            for name, value in list(space.items()):
-                if not name.startswith("_"):
-                    for full, tensor in _tensors(str(name), value):
-                        self._add(full, tensor)
+        for name, tensor in named_tensors(spaces, Tensor):
+            self._add(name, tensor)
 
     def _add(self, name: str, tensor: Tensor) -> None:
         self._kept.append(tensor.array)
@@ -47,19 +48,32 @@ class TensorNames:
         return self._arrays.get(id(array))
 
 
-def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors in a variable: itself, a module's parameters, or the items of a list, tuple or
-    dict (one level deep).
+def named_tensors(spaces: Iterable[Mapping[str, Any]], kind: type) -> Iterator[tuple[str, Any]]:
+    """The tensors of this class in variables: themselves, the parameters of modules, and both of
+    them as items of a list, tuple or dict or as attributes of an object, one level deep.
     """
-    if isinstance(value, Tensor):
-        yield name, value
-    elif not isinstance(value, type) and hasattr(type(value), "named_parameters"):
-        yield from ((f"{name}.{inner}", tensor) for inner, tensor in value.named_parameters())
-    elif type(value) in (list, tuple):
-        yield from (
-            (f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor)
-        )
+    for space in spaces:
+        for name, value in list(space.items()):
+            if not str(name).startswith("_"):
+                yield from _with_inner(str(name), value, kind)
+
+
+def _with_inner(name: str, value: Any, kind: type) -> Iterator[tuple[str, Any]]:
+    if type(value) in (list, tuple):
+        inner = [(f"{name}[{i}]", item) for i, item in enumerate(value)]
     elif type(value) is dict:
-        yield from (
-            (f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor)
-        )
+        inner = [(f"{name}[{key!r}]", item) for key, item in value.items()]
+    elif type(value).__module__.partition(".")[0] in FOREIGN:
+        inner = [(name, value)]
+    else:
+        held = getattr(value, "__dict__", {})
+        inner = [(name, value), *((f"{name}.{key}", item) for key, item in held.items())]
+    for path, item in inner:
+        if isinstance(item, kind):
+            yield path, item
+        elif not isinstance(item, type) and hasattr(type(item), "named_parameters"):
+            yield from ((f"{path}.{part}", tensor) for part, tensor in item.named_parameters())
+
+
+FOREIGN = {"builtins", "minigrad", "numpy", "torch"}
+"""Packages whose objects are not searched: an optimiser's list says nothing of a tensor."""

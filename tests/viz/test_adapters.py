@@ -328,6 +328,28 @@ def test_a_model_s_loss_shows_its_parameters_and_constants():
     assert last(trace)["model.0.bias", "g"]["sample"] == pytest.approx(wanted)
 
 
+class Trainer:
+    def __init__(self):
+        self.model, self.scale = mg.nn.Linear(2, 1), mg.tensor(2.0, requires_grad=True)
+
+    def shown(self):
+        return shown((self.model(mg.ones(4, 2)) * self.scale).sum())
+
+
+def shown(loss):
+    return viz.show(loss).trace
+
+
+def test_parameters_have_the_names_of_modules_in_lists_and_objects_and_of_outer_functions():
+    layers = [mg.nn.Linear(2, 3), mg.nn.Linear(3, 1)]
+    inner = layers[1](layers[0](mg.ones(4, 2))).sum()
+    for trace, names in (
+        (shown(inner), {f"layers[{i}].{part}" for i in (0, 1) for part in ("weight", "bias")}),
+        (Trainer().shown(), {"self.model.weight", "self.model.bias", "self.scale"}),
+    ):
+        assert {n["id"] for n in trace["nodes"] if n["kind"] in ("input", "param")} == names
+
+
 def test_a_tensor_without_a_graph_or_of_many_numbers_is_refused():
     x = mg.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match="no history to show"):

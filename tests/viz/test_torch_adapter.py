@@ -73,6 +73,10 @@ def test_show_finds_the_adapter_of_pytorch(monkeypatch):
             assert found[name, "g"] == pytest.approx(g, abs=1e-3)
     assert x1.grad is None
     assert any(n["kind"] == "param" for n in viz.show(model, torch.ones(1, 2)).trace["nodes"])
+    loss = (model(torch.ones(1, 2)) * x1).sum()
+    trace = viz.show(loss).trace  # its leaves are called as the caller calls them
+    called = {n["id"] for n in trace["nodes"] if n["kind"] == "param"}
+    assert called == {"model.weight", "model.bias", "x1"} and trace["title"] == "loss"
     with pytest.raises(TypeError, match="reverse mode, so mode='forward' is not"):
         viz.show(f, 2.0, 5.0, mode="forward")
     with pytest.raises(TypeError, match="tangents= is for a function of minigrad"):

@@ -13,11 +13,12 @@ function runs, or else from what the functions saved for the reverse pass.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from minigrad.viz.adapters.writer import Writer
+from minigrad.viz.tensor_names import named_tensors
 
 from minigrad.watch.source_map import SourceMap
 from minigrad.watch.trace_writer import LONGEST_NAME, title_of
@@ -33,7 +34,12 @@ NAMES = {
 
 
 def from_torch(
-    output: Any, *inputs: Any, names: Sequence[str] | None = None, title: str = "", seed: Any = None
+    output: Any,
+    *inputs: Any,
+    names: Sequence[str] | None = None,
+    title: str = "",
+    seed: Any = None,
+    spaces: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The Trace of a PyTorch computation.
 
@@ -45,6 +51,8 @@ def from_torch(
         names: of the inputs.
         title: of the Trace; by default of a function its name and the inputs.
         seed: the cotangent to start from; by default 1 for a single number.
+        spaces: mappings of names to tensors and modules, such as ``globals()``: other leaves are
+        called as there.
 
     No ``.grad`` is touched, and the graph is kept.
 
@@ -71,6 +79,9 @@ def from_torch(
         labels, inputs = list(inputs[0]), tuple(inputs[0].values())
     else:
         labels = list(names or [f"x{i + 1}" for i in range(len(inputs))])
+    for name, tensor in named_tensors(spaces, torch.Tensor):
+        parameters.setdefault(id(tensor), name)
+    title = title or parameters.get(id(output), "")
     if not isinstance(output, torch.Tensor):
         raise TypeError(
             f"from_torch: expected a tensor, got {type(output).__name__}; return one tensor from"
