@@ -57,7 +57,7 @@ from .attributes import (
     plain_attribute,
     values_of,
 )
-from .guards import MISSING, PLAIN, Guard, TensorGuard, TextGuard
+from .guards import MISSING, PLAIN, Guard, TensorGuard
 from .program import Program
 from .python_code import (
     CALLABLES,
@@ -215,10 +215,7 @@ class Environment:
         """Guard the items of a container; whether it is one."""
         if isinstance(thing, dict | types.MappingProxyType):
             labels = [f"a key of {name}"] * len(thing) + [f"{name}[{key!r}]" for key in thing]
-            if type(thing) is dict and all(type(v) is str for v in (*thing, *thing.values())):
-                self.guards.append(TextGuard(name, labels, thing))
-            else:
-                self._guard(name, labels, lambda: itertools.chain(thing, thing.values()))
+            self._guard(name, labels, lambda: itertools.chain(thing, thing.values()))
             self._more_than(dict, name, thing)
         elif isinstance(thing, list | tuple | collections.deque):
             few = type(thing) in (list, tuple) and len(thing) <= FEW

@@ -9,7 +9,6 @@ says no, `difference` compares values.
 
 from __future__ import annotations
 
-import itertools
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -86,26 +85,6 @@ class Guard:
                 return f"{self.labels[i]} was {_shown(old)}, is {_shown(new)}"
         self.kept, self.ids = now, [*map(id, now)]
         return None
-
-
-class TextGuard(Guard):
-    """A dictionary from strings to strings, such as the kinds of a module's attributes: compared
-    whole, which takes a third of the time."""
-
-    __slots__ = ("copy", "order", "texts")
-
-    def __init__(self, name: str, labels: list[str], texts: dict[str, str]) -> None:
-        super().__init__(name, labels, lambda: itertools.chain(texts, texts.values()))
-        self.texts, self.copy, self.order = texts, dict(texts), list(texts)
-
-    def text(self, named: Namer) -> str:
-        texts = named(self.texts)
-        return f"{texts} == {named(self.copy)} and [*{texts}] == {named(self.order)}"
-
-    def difference(self) -> str | None:
-        if self.texts == self.copy and [*self.texts] == self.order:
-            return None
-        return super().difference() or f"{self.name} has another order"
 
 
 class TensorGuard:

@@ -33,7 +33,6 @@ from .joined_convolutions import with_joined_convolutions
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
 from .recomputation import with_values_computed_again
-from .reductions import with_equal_reductions, with_results_last
 from .row_groups import Block, Finder, Sources, is_costly, kind_of, summed, with_early_sums
 from .scalar_code import with_scalar_runs
 from .window_kernels import WindowKernel, is_window
@@ -509,8 +508,8 @@ def with_kernels(program: Program) -> Program:
     """
     need_numba()
     program = with_joined_convolutions(with_scalar_runs(program))
-    program = with_results_last(with_equal_reductions(taken_apart(program, NUMBA)))
-    program = with_values_computed_again(with_early_sums(program, NUMBA), NUMBA)
+    program = with_early_sums(taken_apart(program, NUMBA), NUMBA)
+    program = with_values_computed_again(program, NUMBA)
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
     block_of = {m: last for last, b in blocks.items() for m in b.members}

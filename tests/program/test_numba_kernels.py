@@ -1001,19 +1001,6 @@ def test_which_convolutions_stay_apart(in_python: None) -> None:
         agree(trace(lambda g, index=index: (g * 2)[index].sum(0) * 2 + 1, g), g)
 
 
-def test_equal_reductions_are_one(in_python: None) -> None:
-    """A mean with its axes kept and one without, a sum and a mean: one sum, which is divided."""
-    x = tensor(4, 9)
-    program = trace(lambda x: ((y := x * 2) - y.mean(1, keepdim=True), y.mean(1), y.sum(1)), x)
-    (kernel,) = kernels_of(with_kernels(program))
-    assert kernel.text.count("any_order(") == 1
-    agree(program, x)
-    program = trace(lambda x: ((y := x * 2) - y.mean(1, keepdim=True), y.mean(1)), x)
-    (kernel,) = kernels_of(with_kernels(program))
-    assert kernel.text.count("any_order(") == 1
-    agree(program, x)
-
-
 @pytest.mark.whole
 @needs_numba
 def test_images_are_trained_with_kernels(own_folder: Path) -> None:
