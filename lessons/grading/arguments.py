@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from sys import getprofile, setprofile  # before a student's code can put others in their place
 from typing import Any, NamedTuple
 
-from numpy import generic, ndarray  # before a student's code can put others in their place
+from numpy import generic, ndarray  # likewise
 
 from .orders import differentiated
 
@@ -37,12 +38,26 @@ def unchanged(
     """function(*args). Raises Changed where it changed an argument; said(place, value) is the
     sentence about it, the place counted from 0.
     """
-    before = [_kept(value) for value in args]
+    before = _unobserved(_all_kept, args)
     found = function(*args)
     for place, (value, then) in enumerate(zip(args, before, strict=True)):
-        if not _as_it_was(value, then):
+        if not _unobserved(_as_it_was, value, then):
             raise Changed(said(place, value))
     return found
+
+
+def _unobserved(function: Callable[..., Any], *args: Any) -> Any:
+    """function(*args) of the grader's own: the search for forbidden calls (forbidden.py), which
+    Python would tell of each call in it, pauses.
+    """
+    observer = getprofile()
+    if observer is None:
+        return function(*args)
+    setprofile(None)
+    try:
+        return function(*args)
+    finally:
+        setprofile(observer)
 
 
 class Unchanging:
@@ -100,8 +115,14 @@ class _Rule:
         self.name = f"the rule of `{op}`" if isinstance(op, str) and op else "a rule"
 
     def __call__(self, *given: Any) -> Any:
-        before = [_kept(value) for value in given]
+        before = _unobserved(_all_kept, given)
         found = self.rule(*given)
+        _unobserved(self._compare, given, before)
+        if given:
+            self.passed_on = given[0], before[0]
+        return found
+
+    def _compare(self, given: Sequence[Any], before: Sequence[Any]) -> None:
         if not all(map(_as_it_was, given, before)):
             raise Changed(
                 f"{self.name} changed the adjoint `g` that it was given, in place. It may be"
@@ -115,9 +136,6 @@ class _Rule:
                     f"{self.name} changed the value of an operand in place. Other rules may still"
                     " need it: make a new array, or change a copy of it."
                 )
-        if given:
-            self.passed_on = given[0], before[0]
-        return found
 
 
 def watching(gradients: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,25 +147,34 @@ def watching(gradients: Callable[..., Any]) -> Callable[..., Any]:
     def run(order: Any, *more: Any) -> Any:
         if not isinstance(order, list | tuple):
             return gradients(order, *more)
-        values = {id(node): _kept(node.value) for node in order if hasattr(node, "value")}
-        rules = []
-        for node in order:
-            pull = getattr(node, "pull", None)
-            if callable(pull):
-                rule = _Rule(pull, node, values)
-                with suppress(AttributeError):  # a node that cannot be changed is not watched
-                    node.pull = rule
-                    rules.append(rule)
+        rules = _unobserved(_watched_rules, order)
         found = gradients(order, *more)
-        for rule in rules:
-            if not _as_it_was(*rule.passed_on):
-                raise Changed(
-                    f"an adjoint was changed in place after {rule.name} had passed it on, as `+=`"
-                    " does with an array that two nodes share. `a = a + part` makes a new array."
-                )
+        _unobserved(_compare_adjoints, rules)
         return found
 
     return run
+
+
+def _watched_rules(order: Sequence[Any]) -> list[_Rule]:
+    values = {id(node): _kept(node.value) for node in order if hasattr(node, "value")}
+    rules = []
+    for node in order:
+        pull = getattr(node, "pull", None)
+        if callable(pull):
+            rule = _Rule(pull, node, values)
+            with suppress(AttributeError):  # a node that cannot be changed is not watched
+                node.pull = rule
+                rules.append(rule)
+    return rules
+
+
+def _compare_adjoints(rules: Sequence[_Rule]) -> None:
+    for rule in rules:
+        if not _as_it_was(*rule.passed_on):
+            raise Changed(
+                f"an adjoint was changed in place after {rule.name} had passed it on, as `+=`"
+                " does with an array that two nodes share. `a = a + part` makes a new array."
+            )
 
 
 def computed(operation: Callable[..., Any], operands: Sequence[Any], op: str) -> Any:
@@ -184,6 +211,10 @@ class _Array(NamedTuple):
     dtype: Any
     shape: tuple[int, ...]
     data: bytes
+
+
+def _all_kept(values: Sequence[Any]) -> list[Any]:
+    return [_kept(value) for value in values]
 
 
 def _kept(value: Any) -> Any:

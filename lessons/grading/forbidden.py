@@ -102,29 +102,31 @@ class CallMonitor:
         """The function, in which a call of something forbidden raises Withheld."""
         cleared: set[CodeType] = set()
 
-        def run(*args: Any) -> Any:
-            left = max(self.left, AT_LEAST)
+        def look(frame: FrameType) -> None:
+            if name := self.marks.name_of(frame):
+                raise Withheld(said_of(name))
+            if frame.f_code not in self.marks.codes:
+                cleared.add(frame.f_code)
 
-            def entered(frame: FrameType, event: str, arg: Any) -> None:
+        def run(*args: Any) -> Any:
+            left = most = max(self.left, AT_LEAST)
+
+            def told(frame: FrameType, event: str, arg: Any) -> None:
                 nonlocal left
-                if event != "call":
-                    return
-                left, self.left = left - 1, self.left - 1
-                if left < 0:
-                    sys.setprofile(before)
-                elif frame.f_code in cleared:
-                    pass
-                elif name := self.marks.name_of(frame):
-                    raise Withheld(said_of(name))
-                elif frame.f_code not in self.marks.codes:
-                    cleared.add(frame.f_code)
+                if event == "call":
+                    left -= 1
+                    if left < 0:
+                        sys.setprofile(before)
+                    elif frame.f_code not in cleared:
+                        look(frame)
 
             before = sys.getprofile()
-            sys.setprofile(entered)
+            sys.setprofile(told)
             try:
                 return function(*args)
             finally:
                 sys.setprofile(before)
+                self.left -= most - left
 
         return run
 

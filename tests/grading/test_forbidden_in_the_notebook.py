@@ -3,10 +3,11 @@ else does.
 """
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import forbidden
+from minigrad.lessons.grading import arguments, forbidden
 from minigrad.lessons.grading.checking import check_exercise
 from minigrad.lessons.grading.exercise import DERIVATIVES, Case, exercise
 from minigrad.lessons.grading.kinds import Number, Optimiser, Vjp
@@ -83,6 +84,23 @@ def test_catching_the_refusal_is_judged_as_in_the_batch():
             return g * np.cos(x)
 
     assert check_exercise(SIN, [answer], seed=1).passed
+
+
+def test_only_what_is_the_student_s_is_watched():
+    """The comparison of arguments before and after a call would be most of what Python tells."""
+    entered = []
+    engine = arguments.watching(lambda order: [node.pull(np.ones(2)) for node in order])
+    nodes = [SimpleNamespace(value=np.ones(2), pull=lambda g: [own(g)]) for _ in range(3)]
+    own = lambda g: 2 * g
+    try:
+        sys.setprofile(lambda frame, event, _: entered.append((event, frame.f_code)))
+        engine(nodes)
+        observer = sys.getprofile()
+    finally:
+        sys.setprofile(None)
+    called = [code for event, code in entered if event == "call"]
+    assert called.count(own.__code__) == 3 and observer is not None
+    assert not {code.co_name for code in called} & {"_kept", "_as_it_was", "_compare"}
 
 
 def doubling(*forbid):
