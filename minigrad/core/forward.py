@@ -49,7 +49,7 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
         if observe.observers:
             shown = (*args, result, level)
             action = partial(observe.run_observed, "tangent", prim, shown, params, action)
-        made = action()
+        made = action()[0]
         for out, tangent in zip(outs, (made,) if prim.outputs == 1 else made, strict=True):
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
@@ -75,12 +75,12 @@ def _tangents_of(value: Any) -> Any:
 
 
 def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result: Any) -> Any:
-    """The result's tangent at a level, None if no input contributes; for several results a list."""
-    parts = [p for p in contributions(prim, args, params, result, level) if p is not None]
+    """The result's tangent at a level (of several results a list), and the contributions to it."""
+    parts = contributions(prim, args, params, result, level)
     if prim.outputs == 1:
-        return _sum_of(parts, result)
-    each = zip(*parts, strict=True) if parts else [()] * prim.outputs
-    return [_sum_of(terms, out) for terms, out in zip(each, result, strict=True)]
+        return _sum_of(parts, result), parts
+    each = zip(*filter(None, parts), strict=True) if any(parts) else [()] * prim.outputs
+    return [_sum_of(terms, out) for terms, out in zip(each, result, strict=True)], parts
 
 
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:

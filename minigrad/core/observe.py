@@ -52,7 +52,7 @@ class Event:
     arguments, result and forward level; "backward" and "leaf": the cotangent; "assign": the target
     and the value.
     node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended).
-    result: what came out, once ended; error: the exception instead, if one was raised.
+    result: what came out ("tangent": and each input's contribution); error: the exception instead.
     parent: the event during which this one began, or None; thread: in which it happened.
     listening: its observers; begun: those of them that saw the beginning and not yet the end.
     """

@@ -327,14 +327,9 @@ class _NetworkRecorder(TraceRecorder):
         self.taken.add(name)
         self.order = order
         self.add(name, tensor, "seed", [])
-        self.step(
-            "seed",
-            name,
-            [],
-            [],
-            [[name, "v", document_value(tensor.array)]],
-            *given_words(name, "seed", tensor.array),
-        )
+        shown = document_value(tensor.array)
+        words = given_words(name, "seed", shown)
+        self.step("seed", name, [], [], [[name, "v", shown]], *words)
         return name
 
     def add(

@@ -95,11 +95,11 @@ class _ProgramWriter:
         )
         for kind, prefix, numbers in roles:
             for count, number in enumerate(numbers, 1):
-                name, array = self._name(number, prefix, count), self.values[number]
+                name, shown = self._name(number, prefix, count), value(self.values[number])
                 self._node(number, name, kind, [], "primal")
                 role = {"input": "input", "param": "parameter", "const": "constant"}[kind]
-                formula, say = sentences.given(name, role, array)
-                self._step("primal", name, formula, say, [], [], array)
+                formula, say = sentences.given(name, role, shown)
+                self._step("primal", name, formula, say, [], [], shown)
 
     def _instructions(self) -> None:
         program = self.program
@@ -134,7 +134,8 @@ class _ProgramWriter:
                 lit = [
                     self._edge(n, name, slot, stage) for slot, n in enumerate(instruction.reads())
                 ]
-                formula, say = sentences.computed(name, expression, None, self.values[number], [])
+                shown = value(self.values[number])
+                formula, say = sentences.computed(name, expression, None, shown)
                 self._step(
                     "primal",
                     name,
@@ -142,7 +143,7 @@ class _ProgramWriter:
                     f"{say} {self._where(number, name)}".rstrip(),
                     lit,
                     read,
-                    self.values[number],
+                    shown,
                 )
             self._free(dying.get(at, ()))
 
@@ -221,7 +222,7 @@ class _ProgramWriter:
         say: str,
         edges: list[str],
         reads: list[int],
-        array: Any,
+        shown: Any,
     ) -> None:
         self.steps.append(
             {
@@ -229,7 +230,7 @@ class _ProgramWriter:
                 "node": name,
                 "edges": edges,
                 "reads": [[self.ids[n], "v"] for n in reads],
-                "writes": [[name, "v", value(array)]],
+                "writes": [[name, "v", shown]],
                 "add": [name],
                 "formula": formula,
                 "say": say,

@@ -20,7 +20,7 @@ from ..errors import AutogradError
 from . import sentences
 from .derivatives import is_complex, is_factor
 from .trace_writer import TraceWriter
-from .values import array_of, payload_value
+from .values import array_of, payload_value, pictured
 
 
 class Adjoints:
@@ -30,21 +30,22 @@ class Adjoints:
     def __init__(self, trace: TraceWriter, birth: int) -> None:
         self._trace, self._birth = trace, birth
         self._values: dict[str, Any] = {}
+        self._shown: dict[str, Any] = {}  # the same as values of the Trace
 
     def seed(self, seed: Any) -> None:
         """The output's own adjoint, where reverse mode begins."""
         trace = self._trace
         name = trace.outputs[0]
-        trace.seeds["adjoints"] = {name: payload_value(seed)}
-        self._values[name] = seed
-        trace.step(
-            "seed",
-            name,
-            [],
-            [],
-            [[name, "g", payload_value(seed)]],
-            *sentences.seeded(name, "bar", seed),
-        )
+        shown = self._receive(name, seed)
+        trace.seeds["adjoints"] = {name: shown}
+        words = sentences.seeded(name, "bar", shown)
+        trace.step("seed", name, [], [], [[name, "g", shown]], *words)
+
+    def _receive(self, name: str, g: Any) -> Any:
+        """From now on this is the adjoint of a node; it as a value of the Trace."""
+        self._values[name] = g
+        self._shown[name] = shown = payload_value(g)
+        return shown
 
     def backward(self, event: Event) -> None:
         trace = self._trace
@@ -112,22 +113,22 @@ class Adjoints:
         results that has an adjoint).
         """
         trace = self._trace
-        before = self._values.get(target)
+        before, earlier = self._values.get(target), self._shown.get(target)
         after = c if before is None else before + c
-        self._values[target] = after
+        shown = self._receive(target, after)
+        sent = shown if before is None else payload_value(c)
+        senders = [(name, payload_value(g)) for name, g in upstream]
         edges = [trace.into[name][slot]["id"] for name, _ in upstream]
+        if local is not None:
+            local = payload_value(local)
         contribs = []
-        for edge, (_, g), product in zip(edges, upstream, share, strict=False):
-            entry = {
-                "edge": edge,
-                "upstream": payload_value(g),
-                "product": payload_value(product),
-                "after": payload_value(after),
-            }
+        for edge, (_, g), product in zip(edges, senders, share, strict=False):
+            part = sent if product is c else payload_value(product)
+            entry = {"edge": edge, "upstream": g, "product": part, "after": shown}
             if local is not None:
-                entry["local"] = payload_value(local)
+                entry["local"] = local
             if before is not None:
-                entry["before"] = payload_value(before)
+                entry["before"] = earlier
             contribs.append(entry)
         summed = (
             len(upstream) == 1
@@ -137,15 +138,7 @@ class Adjoints:
         rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
         conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
         formula, say = sentences.pulled(
-            upstream,
-            target,
-            local,
-            c,
-            before,
-            after,
-            summed,
-            rule,
-            conjugate=conjugate,
+            senders, target, local, sent, earlier, shown, summed, rule, conjugate
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []
@@ -156,7 +149,7 @@ class Adjoints:
             target,
             edges,
             reads,
-            [[target, "g", payload_value(after, True)]],
+            [[target, "g", pictured(shown, after)]],
             formula,
             say,
             **more,
@@ -177,15 +170,9 @@ class Adjoints:
         trace = self._trace
         if not _same(self._values.get(name), g):
             reads = [[name, "g"]] if name in self._values else []
-            self._values[name] = g
-            trace.step(
-                "update",
-                name,
-                [],
-                reads,
-                [[name, "g", payload_value(g)]],
-                *sentences.replaced(name, g),
-            )
+            shown = self._receive(name, g)
+            words = sentences.replaced(name, shown)
+            trace.step("update", name, [], reads, [[name, "g", shown]], *words)
 
     def _outside(self, parts: list[tuple[Node, Any]]) -> None:
         """Contributions along what was computed before the traced function ran: only what
@@ -196,18 +183,11 @@ class Adjoints:
             target = trace.by_node.get(parent)
             if target is not None:
                 before = self._values.get(target)
-                after = self._values[target] = (
-                    array_of(c) if before is None else before + array_of(c)
-                )
+                after = array_of(c) if before is None else before + array_of(c)
+                shown = self._receive(target, after)
                 reads = [[target, "g"]] if before is not None else []
-                trace.step(
-                    "update",
-                    target,
-                    [],
-                    reads,
-                    [[target, "g", payload_value(after)]],
-                    *sentences.from_outside(target, array_of(c), after),
-                )
+                words = sentences.from_outside(target, payload_value(array_of(c)), shown)
+                trace.step("update", target, [], reads, [[target, "g", shown]], *words)
 
     def of(self, name: str) -> Any:
         """The adjoint of a node as it is now; None where it has received none."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from ..core.observe import unobserved
-from ..core.primitive import OUTPUT, SHAPES, Primitive
+from ..core.primitive import Primitive, read_source
 from ..core.tensor import Tensor
 from ..grad_mode import no_grad
 from ..ops.elementwise import (
@@ -80,46 +80,45 @@ class Rules:
     which only the names differ."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Made] = {}
-        self._known: dict[Any, Tokens | None] = {}
+        self._made: dict[str, tuple[Made, dict[Any, Tokens | None]]] = {}
+        self._known: dict[Any, dict[Any, Tokens | None]] = {}
 
     def note(self, name: str, made: Made) -> None:
         """Remember how a value was made."""
-        self._made[name] = made
+        key = _key(made)
+        self._made[name] = made, {} if key is None else self._known.setdefault(key, {})
 
     def pulled(self, name: str, index: int) -> Tokens | None:
         """What a result sends to an operand in a backward pass. None where there is no rule that
         people can read."""
-        made = self._made.get(name)
-        return made and self._written(made, index, name, notation.symbol(name, "bar", "g"))
+        if name not in self._made:
+            return None
+        return self._written(name, index, notation.symbol(name, "bar", "g"))
 
     def pushed(self, name: str, index: int, source: str) -> Tokens | None:
         """What an operand's tangent gives to that of the result; as `pulled`. Of a product only
         the operand is replaced."""
-        made = self._made.get(name)
-        dot = notation.symbol(source, "dot", "d")
-        if made is None:
+        if name not in self._made:
             return None
+        made, dot = self._made[name][0], notation.symbol(source, "dot", "d")
         if made.primitive.kind in ("linear", "bilinear") and made.primitive is not cast:
             names = [*made.names]
             names[index] = dot
             found = notation.expression(made.primitive, names, made.params)
             return found if _length(found) <= LONGEST else None
-        return self._written(made, index, name, dot, push=True)
+        return self._written(name, index, dot, push=True)
 
-    def _written(
-        self, made: Made, index: int, name: str, g: Token, push: bool = False
-    ) -> Tokens | None:
-        key = _key(made, index, push)
-        if key is None or key not in self._known:
+    def _written(self, name: str, index: int, g: Token, push: bool = False) -> Tokens | None:
+        made, rules = self._made[name]
+        if (index, push) not in rules:
             places = map(notation.symbol, _places(made))
             names = [
                 place if isinstance(operand, Array) else own
                 for operand, place, own in zip(made.operands, places, made.names, strict=True)
             ]
             result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
-            self._known[key] = _formula(made, index, names, result, adjoint, push)
-        known = self._known[key]
+            rules[index, push] = _formula(made, index, names, result, adjoint, push)
+        known = rules[index, push]
         if not known:
             return known
         own = dict(zip(_places(made), made.names, strict=True))
@@ -131,12 +130,12 @@ def _places(made: Made) -> list[str]:
     return [f"operand {i}" for i in range(len(made.operands))]
 
 
-def _key(made: Made, index: int, push: bool) -> Any:
-    """Under which a formula is known; None for one with parameters that cannot be compared."""
+def _key(made: Made) -> Any:
+    """Under which formulas are known; None for one with parameters that cannot be compared."""
     pointwise = made.primitive.pointwise
     like = [o.dtype if pointwise and isinstance(o, Array) else (type(o), o) for o in made.operands]
     params = ((k, type(v), v) for k, v in made.params.items())
-    key = (made.primitive.name, index, push, *like, *params)
+    key = (made.primitive.name, *like, *params)
     try:
         hash(key)
     except TypeError:
@@ -179,11 +178,7 @@ def _elements(operands: Sequence[Any]) -> int:
 
 def _parts(token: Token) -> list[Tokens]:
     """The formulas inside a token: of a fraction, a power, a root."""
-    return [token[key] for key in ("num", "den", "base", "exp", "of") if _is_formula(token, key)]
-
-
-def _is_formula(token: Token, key: str) -> bool:
-    return isinstance(token.get(key), list)
+    return [part for part in token.values() if isinstance(part, list)]
 
 
 def values_in(tokens: Tokens) -> list[str]:
@@ -203,8 +198,8 @@ def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
     def renamed(token: Token) -> Token:
         if token["t"] == "sym":
             return names.get(token.get("node", ""), token)
-        inner = {k: _renamed(v, names) for k, v in token.items() if _is_formula(token, k)}
-        return {**token, **inner}
+        inner = {k: _renamed(v, names) for k, v in token.items() if isinstance(v, list)}
+        return {**token, **inner} if inner else token
 
     return [renamed(token) for token in tokens]
 
@@ -282,7 +277,7 @@ def rule_of(
             Symbol(v, [n]) if hasattr(v, "dtype") else v for v, n in zip(values, names, strict=True)
         ]
         made = primitive(*values, **params)
-        named = [_source(s, inputs, Symbol(made, [result])) for s in rule.sources]
+        named = [read_source(s, inputs, Symbol(made, [result])) for s in rule.sources]
         like = values[index] if push else made
         incoming = Symbol(backend.ones(like.shape, like.dtype, made), [g])
         out = rule.function(incoming, *named, **rule.keyword_arguments(params, index))
@@ -349,13 +344,6 @@ def _depends(value: Any, g: Symbol) -> bool:
 def _one(operand: Any) -> Any:
     """An array of no axes in the place of one of any shape."""
     return backend.ones((), operand.dtype, operand) if hasattr(operand, "dtype") else operand
-
-
-def _source(source: int, inputs: Sequence[Any], made: Symbol) -> Any:
-    """What a rule reads: an operand, the result, or the shape of an operand."""
-    if source == OUTPUT:
-        return made
-    return inputs[source] if source >= 0 else tuple(getattr(inputs[SHAPES - source], "shape", ()))
 
 
 def _tokens(value: Any) -> Ranked:

@@ -73,9 +73,9 @@ def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
     return token | {"accent": accent} if accent else token
 
 
-def num(array: Any, column: str | None = None) -> Token:
-    """A number, coloured by the column it comes from."""
-    token: Token = {"t": "num", "value": value(array)}
+def num(shown: Any, column: str | None = None) -> Token:
+    """A number, or an array, as a Trace's value; coloured by the column it comes from."""
+    token: Token = {"t": "num", "value": shown}
     return token | {"col": column} if column else token
 
 
@@ -84,7 +84,7 @@ def plain(argument: Any) -> Token:
     Function.
     """
     if isinstance(argument, bool | int | float | complex) or hasattr(argument, "dtype"):
-        return num(argument)
+        return num(value(argument))
     return {"t": "text", "text": "None" if argument is None else type(argument).__name__}
 
 
@@ -156,12 +156,12 @@ def declared(
             return given[part]
         if isinstance(part, str) and part not in params:
             return [{"t": "fn", "text": part}], ATOM  # e
-        value = params[part] if isinstance(part, str) else part
+        held = params[part] if isinstance(part, str) else part
         if part in WRITTEN and part != "shape":
-            return [{"t": "text", "text": _told(str(part), value)}], ATOM
-        if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
-            return [{"t": "text", "text": _index(value)}], ATOM
-        return [num(value)], NEGATIVE if value < 0 else ATOM
+            return [{"t": "text", "text": _told(str(part), held)}], ATOM
+        if part == "index" or not isinstance(held, int | float) or isinstance(held, bool):
+            return [{"t": "text", "text": _index(held)}], ATOM
+        return [num(value(held))], NEGATIVE if held < 0 else ATOM
 
     term = formula(text)
     term = _conjugate(term, conjugated) if conjugated else term

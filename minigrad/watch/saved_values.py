@@ -30,7 +30,7 @@ from ..core.observe import Event
 from ..core.primitive import OUTPUT
 from ..core.tensor import Tensor
 from . import sentences
-from .values import payload_value
+from .values import payload_value, pictured
 
 if TYPE_CHECKING:
     from .trace_writer import TraceWriter
@@ -200,6 +200,8 @@ class SavedValues:
     def forward(self, event: Event) -> None:
         """An operation has run during the reverse pass: a step, if it belongs to a region that is
         computed again."""
+        if not self._running:
+            return
         container = event.parent
         while (
             container is not None
@@ -207,12 +209,7 @@ class SavedValues:
             and container.params["name"] != AGAIN
         ):
             container = container.parent
-        if (
-            not self._running
-            or container is None
-            or container.phase != "region"
-            or event.error is not None
-        ):
+        if container is None or container.phase != "region" or event.error is not None:
             return
         waiting, by_id = self._running[-1], self._trace.by_id
         for result in event.result if isinstance(event.result, tuple) else (event.result,):
@@ -233,14 +230,15 @@ class SavedValues:
         """An operation inside a checkpoint runs once more, in the reverse pass."""
         trace, keeps = self._trace, name in self._away
         into = trace.into[name].values()
-        formula, say = sentences.computed(name, trace.by_id[name]["expr"], None, result.array, [])
+        shown = payload_value(result.array)
+        formula, say = sentences.computed(name, trace.by_id[name]["expr"], None, shown)
         reads = [[source, "v"] for source in dict.fromkeys(e["src"] for e in into)]
         if keeps:
             self._back.add(name)
             self._keeping.add(name)
         more: dict[str, Any] = {"keep": [name]} if keeps else {}
         edges = [e["id"] for e in into]
-        writes = [[name, "v", payload_value(result.array, True)]]
+        writes = [[name, "v", pictured(shown, result.array)]]
         trace.step("primal", name, edges, reads, writes, formula, f"Computed again: {say}", **more)
 
     @contextmanager

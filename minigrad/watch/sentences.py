@@ -1,4 +1,5 @@
-"""What a step says: its formula as tokens, and a sentence in plain English."""
+"""What a step says: its formula as tokens, and a sentence in plain English. Values are those of a
+Trace (values.py)."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ from typing import Any
 
 from ..trace.text import number, text_of
 from .notation import Tokens, derivative, in_parentheses, num, op, symbol
-from .values import value
+from .values import is_array
 
 
-def given(name: str, role: str, array: Any) -> tuple[Tokens, str]:
+def given(name: str, role: str, value: Any) -> tuple[Tokens, str]:
     """An input, parameter or constant."""
-    return [symbol(name), op("="), num(array, "v")], f"The {role} {name} is {number(value(array))}."
+    return [symbol(name), op("="), num(value, "v")], f"The {role} {name} is {number(value)}."
 
 
-def seeded(name: str, accent: str, array: Any) -> tuple[Tokens, str]:
+def seeded(name: str, accent: str, value: Any) -> tuple[Tokens, str]:
     """A seed."""
     column, what = ("d", "tangent") if accent == "dot" else ("g", "adjoint")
     why = (
@@ -22,23 +23,17 @@ def seeded(name: str, accent: str, array: Any) -> tuple[Tokens, str]:
         if accent == "dot"
         else "the output changes with itself one to one"
     )
-    note = f" ({why})" if value(array) == 1 else ""
-    return [
-        symbol(name, accent, column),
-        op("="),
-        num(array, column),
-    ], f"Seed: the {what} of {name} is {number(value(array))}{note}."
+    note = f" ({why})" if value == 1 else ""
+    formula = [symbol(name, accent, column), op("="), num(value, column)]
+    return formula, f"Seed: the {what} of {name} is {number(value)}{note}."
 
 
-def computed(
-    name: str, expr: Tokens, arithmetic: Tokens | None, result: Any, operands: list[Any]
-) -> tuple[Tokens, str]:
-    """An operation's value; the arithmetic is spelled out where all operands are single numbers."""
-    formula = [symbol(name), op("="), *expr]
-    if arithmetic is not None and operands and all(getattr(o, "ndim", 0) == 0 for o in operands):
-        formula += [op("="), *arithmetic]
-    formula += [op("="), num(result, "v")]
-    return formula, f"{name} = {text_of(expr)} = {number(value(result))}."
+def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any) -> tuple[Tokens, str]:
+    """An operation's value; arithmetic: the expression with its operands' numbers, where all
+    operands are single numbers."""
+    spelled = [] if arithmetic is None else [op("="), *arithmetic]
+    formula = [symbol(name), op("="), *expr, *spelled, op("="), num(result, "v")]
+    return formula, f"{name} = {text_of(expr)} = {number(result)}."
 
 
 def pushed(
@@ -52,10 +47,8 @@ def pushed(
     symbols: Tokens = []
     rules: Tokens = []
     numbers: Tokens = []
-    spelled = all(
-        local is not None and getattr(local, "ndim", 0) == 0 and getattr(t, "ndim", 0) == 0
-        for _, local, _, t in terms
-    )
+    pointwise = all(local is not None for _, local, _, _ in terms)
+    spelled = pointwise and not any(is_array(local) or is_array(t) for _, local, _, t in terms)
     known = all(rule is not None for _, _, rule, _ in terms)
     for i, (source, local, rule, tangent) in enumerate(terms):
         plus = [op("+")] if i else []
@@ -65,14 +58,13 @@ def pushed(
             factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
             left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
             numbers += [*plus, *left, op("·"), *right]
-    pointwise = all(local is not None for _, local, _, _ in terms)
     formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
     if known and pointwise:
         formula += [op("="), *rules]
     if spelled:
         formula += [op("="), *numbers]
     formula += [op("="), num(result, "d")]
-    return formula, f"The tangent of {name} is {number(value(result))}."
+    return formula, f"The tangent of {name} is {number(result)}."
 
 
 def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens, str]:
@@ -90,7 +82,7 @@ def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens,
         op("="),
         num(result, "d"),
     ]
-    return formula, f"The tangent of {name} is {number(value(result))}, by the Function's own rule."
+    return formula, f"The tangent of {name} is {number(result)}, by the Function's own rule."
 
 
 def pulled(
@@ -115,43 +107,27 @@ def pulled(
     def total(tokens: Tokens) -> Tokens:
         return [{"t": "fn", "text": "sum"}, op("("), *tokens, op(")")] if summed else tokens
 
-    terms = _chain_rule([name for name, _ in upstream], target, bool(conjugate))
-    product = local is not None or (summed and conjugate is not None)
-    shown = [total(terms)] if rule is None or product else []
-    shown += [total(rule)] if rule is not None else []
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
-    for i, tokens in enumerate(shown):
-        formula += [*([op("=")] if i else []), *tokens]
-    if len(upstream) == 1 and local is not None and getattr(local, "ndim", 0) == 0:
-        formula += [
-            op("="),
-            *in_parentheses(num(upstream[0][1], "g")),
-            op("·"),
-            *in_parentheses(num(local)),
-        ]
-    formula += [op("="), num(c, "g")]
+    if rule is None or local is not None or (summed and conjugate is not None):
+        names = [name for name, _ in upstream]
+        formula += [*total(_chain_rule(names, target, bool(conjugate))), op("=")]
+    if rule is not None:
+        formula += [*total(rule), op("=")]
+    if len(upstream) == 1 and local is not None and not is_array(local):
+        adjoint = in_parentheses(num(upstream[0][1], "g"))
+        formula += [*adjoint, op("·"), *in_parentheses(num(local)), op("=")]
+    formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
-    what = number(value(c)) if rule is None else f"{text_of(total(rule))} = {number(value(c))}"
+    what = number(c) if rule is None else f"{text_of(total(rule))} = {number(c)}"
     say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {target}"
     if summed:
         say += " (summed over the elements that used it)"
     if before is None:
-        return formula, f"{say}; the adjoint of {target} is {number(value(after))} so far."
-    formula += [
-        op("→"),
-        num(before, "g"),
-        op("+"),
-        *in_parentheses(num(c, "g")),
-        op("="),
-        num(after, "g"),
-    ]
-    return (
-        formula,
-        (
-            f"{say}; added to {number(value(before))} the adjoint of {target} is now"
-            f" {number(value(after))}."
-        ),
-    )
+        return formula, f"{say}; the adjoint of {target} is {number(after)} so far."
+    added = in_parentheses(num(c, "g"))
+    formula += [op("→"), num(before, "g"), op("+"), *added, op("="), num(after, "g")]
+    say += f"; added to {number(before)} the adjoint of {target} is now {number(after)}."
+    return formula, say
 
 
 def _chain_rule(names: list[str], target: str, conjugate: bool) -> Tokens:
@@ -167,17 +143,12 @@ def _chain_rule(names: list[str], target: str, conjugate: bool) -> Tokens:
 
 def replaced(name: str, g: Any) -> tuple[Tokens, str]:
     """A hook put another adjoint in the place of the computed one."""
-    return [
-        symbol(name, "bar", "g"),
-        op("="),
-        num(g, "g"),
-    ], f"A hook replaced the adjoint of {name}; it is now {number(value(g))}."
+    formula = [symbol(name, "bar", "g"), op("="), num(g, "g")]
+    return formula, f"A hook replaced the adjoint of {name}; it is now {number(g)}."
 
 
 def from_outside(target: str, c: Any, after: Any) -> tuple[Tokens, str]:
     """A contribution along a path that was computed before the traced function ran."""
-    say = (
-        f"{target} also receives {number(value(c))} along what was computed before the function ran"
-    )
-    say += f"; its adjoint is now {number(value(after))}."
+    say = f"{target} also receives {number(c)} along what was computed before the function ran"
+    say += f"; its adjoint is now {number(after)}."
     return [symbol(target, "bar", "g"), op("+="), num(c, "g")], say

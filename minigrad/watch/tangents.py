@@ -13,7 +13,7 @@ from ..grad_mode import no_grad
 from . import sentences
 from .derivatives import is_factor, values_in
 from .trace_writer import TraceWriter
-from .values import array_of, payload_value
+from .values import array_of, payload_value, pictured
 
 if TYPE_CHECKING:
     from .trace_recorder import OperationCall
@@ -38,15 +38,17 @@ def tangent_step(
     ]
     tangents = [[s, "d"] for s in dict.fromkeys(str(source) for _, _, _, source in sources)]
     reads = [[name, "v"], *tangents]
-    write = [name, "d", payload_value(tangent.array, isinstance(call.primitive, Primitive))]
+    shown = payload_value(tangent.array)
     if not isinstance(call.primitive, Primitive):  # a user's Function has one rule for all inputs
         edges = [trace.into[name][slot]["id"] for slot, *_ in sources]
         names = [str(source) for *_, source in sources]
-        words = sentences.pushed_together(name, names, tangent.array)
-        trace.step("tangent", name, edges, reads, [write], *words)
+        words = sentences.pushed_together(name, names, shown)
+        trace.step("tangent", name, edges, reads, [[name, "d", shown]], *words)
         return
     with unobserved(), no_grad():
-        parts = forward.contributions(call.primitive, call.args, call.params, result, level)
+        parts = call.pushed or forward.contributions(
+            call.primitive, call.args, call.params, result, level
+        )
         locals_ = _local_tangents(call, out, level) if index is None else [None] * len(parts)
     contribs, terms = [], []
     for slot, _, upstream, source in sources:
@@ -54,22 +56,24 @@ def tangent_step(
         if part is None:
             continue
         local = locals_[slot]
+        given = payload_value(upstream.array)
         entry = {
             "edge": trace.into[name][slot]["id"],
-            "upstream": payload_value(upstream.array),
-            "product": payload_value(array_of(part)),
+            "upstream": given,
+            "product": payload_value(part.array),
         }
         if local is not None:
-            entry["local"] = payload_value(local)
+            local = entry["local"] = payload_value(local)
         contribs.append(entry)
         rule = trace.rules.pushed(name, slot, str(source)) if index is None else None
-        terms.append((str(source), local, rule, upstream.array))
+        terms.append((str(source), local, rule, given))
     rules = [rule for _, _, rule, _ in terms]
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
     edges = [c["edge"] for c in contribs]
-    words = sentences.pushed(name, terms, tangent.array)
-    trace.step("tangent", name, edges, reads, [write], *words, contribs=contribs)
+    words = sentences.pushed(name, terms, shown)
+    writes = [[name, "d", pictured(shown, tangent.array)]]
+    trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)
     arrays = {str(source): upstream.array for _, _, upstream, source in sources}
     trace.hold(name, "d", {name: tangent.array, **arrays})
 

@@ -40,7 +40,7 @@ from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap
 from .tangents import tangent_step
 from .trace_writer import TraceWriter
-from .values import payload_value
+from .values import array_of, payload_value, pictured, value
 
 GENERATIONS = ("primal", "backward", "second backward", "third backward")
 """Stages of what reverse passes inside the traced function compute: derivatives, derivatives of
@@ -61,6 +61,7 @@ class OperationCall:
         "params",
         "pooling",
         "primitive",
+        "pushed",
         "span",
         "stage",
         "variable",
@@ -74,6 +75,7 @@ class OperationCall:
             wrap(a.array, a.node, a.tangents) if isinstance(a, Tensor) else a for a in args
         )
         self.names: list[str] = []  # of the results, once noted
+        self.pushed: list[Any] = []  # what each operand contributed to the result's tangent
         self.span: list[int] | None = None
         self.variable: tuple[FrameType, str] | None = None
         self.stage = "primal"
@@ -183,14 +185,9 @@ class TraceRecorder(TraceWriter):
         return name
 
     def _given(self, name: str, array: Any, role: str) -> None:
-        self.step(
-            "primal",
-            name,
-            [],
-            [],
-            [[name, "v", payload_value(array, True)]],
-            *sentences.given(name, role, array),
-        )
+        shown = payload_value(array)
+        writes = [[name, "v", pictured(shown, array)]]
+        self.step("primal", name, [], [], writes, *sentences.given(name, role, shown))
 
     def _reread(self, view: Tensor) -> str:
         """A view of memory that was overwritten since: its values are those of the base as it is
@@ -218,15 +215,10 @@ class TraceRecorder(TraceWriter):
         self.inputs.append(name)
         self._given(name, tensor.array, "input")
         if tangent is not None:
-            self.seeds.setdefault("tangents", {})[name] = payload_value(tangent.array)
-            self.step(
-                "seed",
-                name,
-                [],
-                [],
-                [[name, "d", payload_value(tangent.array)]],
-                *sentences.seeded(name, "dot", tangent.array),
-            )
+            shown = payload_value(tangent.array)
+            self.seeds.setdefault("tangents", {})[name] = shown
+            words = sentences.seeded(name, "dot", shown)
+            self.step("seed", name, [], [], [[name, "d", shown]], *words)
 
     def output(self, tensor: Tensor) -> None:
         """What the function returned. Raises what made the Trace impossible, if something did."""
@@ -321,11 +313,13 @@ class TraceRecorder(TraceWriter):
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""
-        self._carefully(self._begin, event, event)
+        if self._may_be_noted(event):
+            self._carefully(self._begin, event, event)
 
     def end(self, event: Event) -> None:
         """Note what came out."""
-        self._carefully(self._end, event, event.parent)
+        if self._may_be_noted(event):
+            self._carefully(self._end, event, event.parent)
 
     def _carefully(
         self, function: Callable[[Event], None], event: Event, container: Event | None
@@ -343,6 +337,10 @@ class TraceRecorder(TraceWriter):
                 self._problem = problem
             finally:
                 self.blocks.follow(self._may_contain_steps(container))
+
+    def _may_be_noted(self, event: Event) -> bool:
+        """Whether an event matters: the operations inside of the engine's own do not."""
+        return event.phase != "forward" or self._may_contain_steps(event.parent)
 
     def _may_contain_steps(self, event: Event | None) -> bool:
         """Whether steps of the traced function may lie inside of an event: not inside of the
@@ -399,6 +397,12 @@ class TraceRecorder(TraceWriter):
         if event.error is not None:
             if call is not None:
                 self._failed = call, id(event.error)
+            return
+        if event.phase == "tangent" and event.parent is not None:
+            pushing = self._calls.get(event.parent)
+            own = isinstance(event.primitive, primitive.Primitive)  # not a user's Function
+            if own and pushing is not None and event.args[-1] == self._level:
+                pushing.pushed = event.result[1]
             return
         # whether the pass lets the values go is seen when it has gone on
         if event.phase == "backward":
@@ -525,7 +529,7 @@ class TraceRecorder(TraceWriter):
         """The node, the edges and the step of a result; its name."""
         prim, operands = call.primitive, call.operands
         name = self.fresh_name("v")
-        payload_value(out.array)  # refuses what is no array before anything is written
+        result = payload_value(out.array)  # refuses what is no array before anything is written
         shown = [
             (o, a)
             for o, a in zip(operands, call.args, strict=True)
@@ -551,10 +555,13 @@ class TraceRecorder(TraceWriter):
             self.results_of.setdefault(place.parents[0], {})[place.index] = name
             place = place.parents[0]
         self.saved.note(name, place, operands)
-        arrays = [a.array if isinstance(a, Tensor) else a for a in call.args]
-        values = [num(a.array, "v") if isinstance(a, Tensor) else plain(a) for _, a in shown]
-        arithmetic = expression(prim, values, call.params) if index is None else None
-        formula, say = sentences.computed(name, expr, arithmetic, out.array, arrays)
+        arithmetic = None
+        if index is None and all(getattr(array_of(a), "ndim", 0) == 0 for a in call.args):
+            values = [
+                num(value(a.array), "v") if isinstance(a, Tensor) else plain(a) for _, a in shown
+            ]
+            arithmetic = expression(prim, values, call.params)
+        formula, say = sentences.computed(name, expr, arithmetic, result)
         reads = [[o, "v"] for o in dict.fromkeys(o for o in operands if o is not None)]
         more: dict[str, Any] = {"line": call.span[0]} if call.span is not None else {}
         if call.stage != "primal":
@@ -564,7 +571,7 @@ class TraceRecorder(TraceWriter):
             name,
             edges,
             reads,
-            [[name, "v", payload_value(out.array, True)]],
+            [[name, "v", pictured(result, out.array)]],
             formula,
             say,
             **more,

@@ -20,7 +20,7 @@ from .large_arrays import Box, lacking, part_of, parts_read
 from .notation import label_of
 from .saved_values import SavedValues
 from .source_map import SourceMap
-from .values import elements
+from .values import elements, is_array
 
 COLUMNS = {
     "v": {"key": "v", "label": "value", "phase": "primal"},
@@ -75,7 +75,7 @@ class TraceWriter:
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
-        self._written: dict[tuple[str, str], Any] = {}  # the latest value in each cell
+        self._written: dict[tuple[str, str], list[Any]] = {}  # the latest write to each cell
         self._whole = 0  # elements of arrays that are whole
         self._in_parts = 0  # elements of parts of arrays
 
@@ -236,7 +236,7 @@ class TraceWriter:
         **more: Any,
     ) -> None:
         self.saved.before_step(phase)
-        self._written.update({(name, column): value for name, column, value in writes})
+        self._written.update({(write[0], write[1]): write for write in writes})
         self.steps.append(
             {
                 "phase": phase,
@@ -263,9 +263,12 @@ class TraceWriter:
         if terms is None:
             return
         for name, array in arrays.items():
-            value, size = self._written.get((name, column)), getattr(array, "size", 1)
-            if not isinstance(value, dict) or "elements" in value or len(value["sample"]) == size:
+            write, size = self._written.get((name, column)), getattr(array, "size", 1)
+            if write is None or not is_array(value := write[2]) or "elements" in value:
                 continue
+            if len(value["sample"]) == size:
+                continue
+            value = write[2] = {**value}  # elsewhere it is shown without elements
             if size <= WHOLE and self._whole + size <= ALL_WHOLE:
                 self._whole += size
                 value.pop("parts", None)

@@ -18,7 +18,7 @@ from ..trace.text import number, text_of
 from .notation import Tokens, in_parentheses, is_signed, label_of, num, op, symbol
 from .trace import record
 from .trace_recorder import TraceRecorder
-from .values import payload_value, value
+from .values import payload_value, pictured, value
 
 CLOSE = 1e-5
 """A change is the learning rate times the gradient where they differ by no more than this share."""
@@ -97,6 +97,7 @@ def _update(
     if "group" in old:
         node["group"] = old["group"]
     recorder.outputs.append(new)
+    shown = payload_value(after.array)
     formula: Tokens = [{"t": "sym", **label, "node": new, "col": "v"}, op("=")]
     formula += [*made, *spelled]
     recorder.step(
@@ -104,10 +105,10 @@ def _update(
         new,
         recorder.connect(node, [name], False),
         [[name, "v"], [name, "g"]],
-        [[new, "v", payload_value(after.array, True)]],
-        [*formula, op("="), num(after.array, "v")],
+        [[new, "v", pictured(shown, after.array)]],
+        [*formula, op("="), num(shown, "v")],
         f"{owner} changes {name} from {number(value(before))} to {new} = {text_of(made)} ="
-        f" {number(value(after.array))}.",
+        f" {number(shown)}.",
     )
 
 
@@ -116,16 +117,16 @@ def _rule(name: str, before: Any, g: Any, after: Any, lr: Any) -> tuple[Tokens, 
     gradient, w + Δw elsewhere; and for a number "=" and the same with numbers."""
     rate = next((r for r in (lr, -lr) if _is_rate(r, before, g, after)), None) if lr else None
     if rate is None:
-        change = num(backend.to_numpy(after) - backend.to_numpy(before), "v")
+        change = num(value(backend.to_numpy(after) - backend.to_numpy(before)), "v")
         made: Tokens = [symbol(name), op("+"), *in_parentheses(change)]
-        return made, [op("="), num(before, "v"), *made[1:]] if before.shape == () else []
+        return made, [op("="), num(value(before), "v"), *made[1:]] if before.shape == () else []
     factor, sign = num(abs(rate)), op("−" if rate >= 0 else "+")
     made = [symbol(name), sign, factor, op("·"), symbol(name, "bar", "g")]
     if before.shape != ():
         return made, []
-    slope = num(g, "g")
+    slope = num(value(g), "g")
     last = in_parentheses(slope) if is_signed(slope) else [slope]
-    return made, [op("="), num(before, "v"), sign, factor, op("·"), *last]
+    return made, [op("="), num(value(before), "v"), sign, factor, op("·"), *last]
 
 
 def _is_rate(rate: float, before: Any, g: Any, after: Any) -> bool:

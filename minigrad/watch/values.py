@@ -15,6 +15,7 @@ from ..core.tensor import Tensor
 from ..errors import AutogradError
 from ..trace.value_schema import LEVELS, SAMPLE
 
+_NUMBERS = (bool, int, float, complex)
 _elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
 
 
@@ -34,19 +35,16 @@ def value(array: Any, picture: bool = False) -> Any:
     """A payload (or Python number) as a Trace value: a number, or a summary with the first 16
     elements (and a heat map, if wanted).
     """
-    if isinstance(array, bool | int | float | complex):
+    if isinstance(array, _NUMBERS):
         return _number(array)
-    host = backend.to_numpy(array)
-    if host.dtype.kind not in "biufc":
-        host = host.astype(backend.float64)
+    host = _host(array)
     if host.ndim == 0:
         return _number(host.item())
     flat = host.reshape(-1)
-    sample = [_number(v.item()) for v in flat[: _elements.get()]]
     summary: dict[str, Any] = {
         "shape": list(host.shape),
         "dtype": str(array.dtype),
-        "sample": sample,
+        "sample": [_number(v) for v in flat[: _elements.get()].tolist()],
     }
     if flat.size and host.dtype.kind in "iuf":
         wide = flat.astype(backend.float64)
@@ -55,16 +53,30 @@ def value(array: Any, picture: bool = False) -> Any:
             "max": _number(float(wide.max())),
             "norm": _number(math.sqrt(float(wide @ wide))),
         }
-        if picture and flat.size > SAMPLE:
-            summary["heat"] = heat(host)
-    return summary
+    return pictured(summary, array) if picture else summary
+
+
+def pictured(shown: Any, array: Any) -> Any:
+    """The value of a payload with a heat map, where that is a large array of real numbers."""
+    if not is_array(shown) or "min" not in shown or array.size <= SAMPLE:
+        return shown
+    return {**shown, "heat": heat(_host(array))}
+
+
+def is_array(shown: Any) -> bool:
+    """Whether a Trace value is that of an array, and not of one number."""
+    return isinstance(shown, dict) and "sample" in shown
+
+
+def _host(array: Any) -> Any:
+    """A payload as a NumPy array of a dtype that NumPy itself has."""
+    host = backend.to_numpy(array)
+    return host if host.dtype.kind in "biufc" else host.astype(backend.float64)
 
 
 def elements(array: Any, digits: int | None = None) -> list[Any]:
     """All elements of a payload, in row-major order; rounded to so many significant digits."""
-    host = backend.to_numpy(array)
-    if host.dtype.kind not in "biufc":
-        host = host.astype(backend.float64)
+    host = _host(array)
     found = host.reshape(-1).tolist()
     if digits is not None and host.dtype.kind == "f":
         found = [float(f"{v:.{digits}g}") for v in found]
@@ -76,7 +88,7 @@ def array_of(value: Any) -> Any:
     return value.array if isinstance(value, Tensor) else value
 
 
-def payload_value(array: Any, picture: bool = False) -> Any:
+def payload_value(array: Any) -> Any:
     """A payload as a Trace value. Raises AutogradError for what stands for many values at once,
     as inside vmap.
     """
@@ -85,7 +97,7 @@ def payload_value(array: Any, picture: bool = False) -> Any:
             "trace: the function computes with batched or symbolic values (vmap, for instance),"
             " which a Trace cannot show. Trace the inner function on one example."
         )
-    return value(array, picture)
+    return value(array)
 
 
 ROWS, COLUMNS = 12, 24
@@ -116,8 +128,6 @@ def heat(host: Any) -> dict[str, Any]:
 
 
 def _number(v: Any) -> Any:
-    if isinstance(v, complex):
-        return {"re": _number(v.real), "im": _number(v.imag)}
-    if isinstance(v, float) and not math.isfinite(v):
-        return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
-    return v
+    if isinstance(v, float):
+        return v if math.isfinite(v) else "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
+    return {"re": _number(v.real), "im": _number(v.imag)} if isinstance(v, complex) else v

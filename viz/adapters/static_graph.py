@@ -25,6 +25,7 @@ from minigrad.graph.evaluation import evaluate
 from minigrad.graph.executor import feeds_and_order
 from minigrad.trace.schema import SCHEMA, validate
 from minigrad.watch import notation, sentences
+from minigrad.watch.values import pictured
 from minigrad.watch.values import value as document_value
 
 BACKWARD = ("primal", "first backward", "second backward", "third backward")
@@ -123,22 +124,19 @@ class _StaticGraphWriter:
                 if not isinstance(self.values[p], tuple)
             ]
         )
+        shown = None if known is None else document_value(known.array)
         if known is None:
             formula, say = (
                 [notation.symbol(name), notation.op("="), *expr],
                 f"{name} is computed: several results together.",
             )
         elif given:
-            formula, say = sentences.given(
-                name, "input" if kind == "input" else "constant", known.array
-            )
+            formula, say = sentences.given(name, "input" if kind == "input" else "constant", shown)
         else:
-            formula, say = sentences.computed(
-                name, expr, self._arithmetic(node), known.array, self._arrays(node)
-            )
+            formula, say = sentences.computed(name, expr, self._arithmetic(node), shown)
         if node.of is not None and node.of in self.ids:
             say += f" It is part of the derivative of {self.ids[node.of]}."
-        writes = [[name, "v", document_value(known.array, True)]] if known is not None else []
+        writes = [[name, "v", pictured(shown, known.array)]] if known is not None else []
         self.steps.append(
             {
                 "phase": "primal",
@@ -202,15 +200,17 @@ class _StaticGraphWriter:
         )
 
     def _arithmetic(self, node: Node) -> list[Any] | None:
+        """How the node is made, of numbers; None where an operand is an array."""
         if any(isinstance(a, Node) and isinstance(self.values[a], tuple) for a in node.args):
+            return None
+        held = [self.values[a].array if isinstance(a, Node) else a for a in node.args]
+        if not held or any(getattr(h, "ndim", 0) for h in held):
             return None
         return self._written(
             node,
             [
-                notation.num(self.values[a].array, "v")
-                if isinstance(a, Node)
-                else notation.plain(a)
-                for a in node.args
+                notation.num(document_value(h), "v") if isinstance(a, Node) else notation.plain(h)
+                for a, h in zip(node.args, held, strict=True)
             ],
         )
 
@@ -229,9 +229,6 @@ class _StaticGraphWriter:
             *inner,
             notation.op(")"),
         ]
-
-    def _arrays(self, node: Node) -> list[Any]:
-        return [self.values[a].array if isinstance(a, Node) else a for a in node.args]
 
     def _edge(self, parent: Node, name: str, slot: int, stage: str) -> str:
         edge = {

@@ -78,14 +78,10 @@ class Writer:
         if label != name and name:
             node["name"] = name
         if value is not None:
-            formula, say = sentences.given(
-                label,
-                {"param": "parameter", "const": "constant"}.get(kind, "input"),
-                self.values[label],
-            )
-            self._step(
-                "primal", label, [], [], [[label, "v", _json(self.values[label])]], formula, say
-            )
+            shown = document_value(self.values[label])
+            role = {"param": "parameter", "const": "constant"}.get(kind, "input")
+            words = sentences.given(label, role, shown)
+            self._step("primal", label, [], [], [[label, "v", shown]], *words)
         else:
             self._step(
                 "primal",
@@ -98,11 +94,10 @@ class Writer:
             )
         if tangent is not None:
             self.tangents[label] = _held(tangent)
-            self.seeds.setdefault("tangents", {})[label] = _json(self.tangents[label])
-            formula, say = sentences.seeded(label, "dot", self.tangents[label])
-            self._step(
-                "seed", label, [], [], [[label, "d", _json(self.tangents[label])]], formula, say
-            )
+            shown = document_value(self.tangents[label])
+            self.seeds.setdefault("tangents", {})[label] = shown
+            words = sentences.seeded(label, "dot", shown)
+            self._step("seed", label, [], [], [[label, "d", shown]], *words)
         return label
 
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
@@ -162,16 +157,13 @@ class Writer:
             )
             return label
         scalars = [self.values.get(o) for o in operands]
-        spelled = all(isinstance(s, int | float) for s in scalars)
-        arithmetic = (
-            self._expression(operation, [notation.num(s, "v") for s in scalars], params)
-            if spelled and not absent
-            else None
-        )
-        formula, say = sentences.computed(label, expr, arithmetic, self.values[label], scalars)
-        self._step(
-            "primal", label, lit, reads, [[label, "v", _json(self.values[label])]], formula, say
-        )
+        arithmetic = None
+        if scalars and all(isinstance(s, int | float) for s in scalars) and not absent:
+            numbers = [notation.num(document_value(s), "v") for s in scalars]
+            arithmetic = self._expression(operation, numbers, params)
+        shown = document_value(self.values[label])
+        words = sentences.computed(label, expr, arithmetic, shown)
+        self._step("primal", label, lit, reads, [[label, "v", shown]], *words)
         return label
 
     def tangent(self, node: str, value: Any, local: Sequence[Any] | None = None) -> None:
@@ -186,25 +178,16 @@ class Writer:
                 " by input(…, tangent=…)"
             )
         self.tangents[node] = _held(value)
-        partials = [None if local is None else local[edge["slot"]] for edge in slots]
-        formula, say = sentences.pushed(
-            node,
-            [
-                (e["src"], p, None, self.tangents[e["src"]])
-                for e, p in zip(slots, partials, strict=True)
-            ],
-            self.tangents[node],
-        )
+        terms: list[Any] = []
+        for edge in slots:
+            partial = None if local is None else local[edge["slot"]]
+            shown = partial if partial is None else document_value(partial)
+            terms.append((edge["src"], shown, None, document_value(self.tangents[edge["src"]])))
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
-        self._step(
-            "tangent",
-            node,
-            [e["id"] for e in slots],
-            reads,
-            [[node, "d", _json(self.tangents[node])]],
-            formula,
-            say,
-        )
+        shown = document_value(self.tangents[node])
+        words = sentences.pushed(node, terms, shown)
+        lit = [edge["id"] for edge in slots]
+        self._step("tangent", node, lit, reads, [[node, "d", shown]], *words)
 
     # -------------------------------------------------------------------------------------- reverse
 
@@ -214,9 +197,10 @@ class Writer:
         if node in self.adjoints:
             raise ValueError(f"Writer.seed: {node} has an adjoint already")
         self.adjoints[node] = _held(value)
-        self.seeds.setdefault("adjoints", {})[node] = _json(self.adjoints[node])
-        formula, say = sentences.seeded(node, "bar", self.adjoints[node])
-        self._step("seed", node, [], [], [[node, "g", _json(self.adjoints[node])]], formula, say)
+        shown = document_value(self.adjoints[node])
+        self.seeds.setdefault("adjoints", {})[node] = shown
+        words = sentences.seeded(node, "bar", shown)
+        self._step("seed", node, [], [], [[node, "g", shown]], *words)
 
     def send(
         self, node: str, slot: int, product: Any, *, local: Any = None, after: Any = None
@@ -233,37 +217,27 @@ class Writer:
         total = product if before is None else before + product
         after = total if after is None else _held(after)
         self.adjoints[target] = after
-        local = None if local is None else _held(local)
-        contrib = {
-            "edge": edge["id"],
-            "upstream": _json(upstream),
-            "product": _json(product),
-            "after": _json(after),
-        }
-        contrib |= {"before": _json(before)} if before is not None else {}
-        contrib |= {"local": _json(local)} if local is not None else {}
+        contrib = {"edge": edge["id"], "upstream": upstream, "product": product, "after": after}
+        contrib |= {"before": before} if before is not None else {}
+        contrib |= {"local": _held(local)} if local is not None else {}
+        contrib |= {key: document_value(v) for key, v in contrib.items() if key != "edge"}
         summed = _size(product) < _size(upstream) and self._elementwise(node)
         rule = self._rule(node, slot, upstream, product)
-        formula, say = sentences.pulled(
-            [(node, upstream)], target, local, product, before, after, summed, rule
-        )
+        senders, sent, shown = [(node, contrib["upstream"])], contrib["product"], contrib["after"]
+        slope, earlier = contrib.get("local"), contrib.get("before")
+        formula, say = sentences.pulled(senders, target, slope, sent, earlier, shown, summed, rule)
         # told as it is, not as it should be
         if not (np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)):
-            made, say = sentences.pulled(
-                [(node, upstream)], target, local, product, None, after, summed
-            )
+            made, say = sentences.pulled(senders, target, slope, sent, None, shown, summed)
             formula = [
                 *made[2:],
                 notation.op("→"),
                 notation.symbol(target, "bar", "g"),
                 notation.op("="),
-                notation.num(after, "g"),
+                notation.num(shown, "g"),
             ]
-            was = "" if before is None else f"was {number(_json(before))} and "
-            say = (
-                f"{say.partition(';')[0]}; the adjoint of {target} {was}is now"
-                f" {number(_json(after))}."
-            )
+            was = "" if before is None else f"was {number(earlier)} and "
+            say = f"{say.partition(';')[0]}; the adjoint of {target} {was}is now {number(shown)}."
         reads = [[node, "g"], *([[target, "g"]] if before is not None else [])]
         phase = "adjoint" if before is None else "accumulate"
         self._step(
@@ -271,7 +245,7 @@ class Writer:
             target,
             [edge["id"]],
             reads,
-            [[target, "g", _json(after)]],
+            [[target, "g", shown]],
             formula,
             say,
             contribs=[contrib],
@@ -295,12 +269,13 @@ class Writer:
         """The engine has another adjoint there than the sum of what was sent: a hook, or a bug."""
         self._known(node)
         self.adjoints[node] = _held(value)
-        formula, _ = sentences.replaced(node, self.adjoints[node])
+        shown = document_value(self.adjoints[node])
+        formula, _ = sentences.replaced(node, shown)
         say = (
-            f"The engine's own adjoint of {node} is {number(_json(self.adjoints[node]))}, which is"
-            " not the sum of the contributions."
+            f"The engine's own adjoint of {node} is {number(shown)}, which is not the sum of the"
+            " contributions."
         )
-        self._step("update", node, [], [], [[node, "g", _json(self.adjoints[node])]], formula, say)
+        self._step("update", node, [], [], [[node, "g", shown]], formula, say)
 
     # --------------------------------------------------------------------------------- the document
 
@@ -489,10 +464,6 @@ def _held(value: Any) -> Any:
             f" {str(value)[:40]}"
         )
     return array.item() if array.ndim == 0 else array
-
-
-def _json(value: Any) -> Any:
-    return document_value(value)
 
 
 def _size(value: Any) -> int:
