@@ -16,14 +16,15 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.trace.text import number
-from minigrad.watch import trace_function
+from minigrad.watch import notation, trace_function
+from minigrad.watch.values import value as plain
 
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, Where
 from ..grading.graphs import one_of, random_graph
 from ..grading.kinds import Number, Rules, Sweep, Table
 from ..grading.kinds.answers import cell
 from ..grading.numeric import close
-from ..grading.student_trace import Example, plain
+from ..grading.student_trace import Example
 from .made import Exact, by_name
 
 POINT = (2.0, 5.0)
@@ -269,15 +270,13 @@ def _where_dual(case: Case, got: Any) -> Where | None:
             and not close(pair[column == "d"], right[column == "d"])
         ):
             given, needed = pair[column == "d"], right[column == "d"]
-            token = {"t": "sym", "base": name[0], "sub": name[1:], "node": node, "col": column} | (
-                {"accent": "dot"} if column == "d" else {}
-            )
+            token = notation.symbol(str(name), "dot" if column == "d" else None, column)
             step = {key: of for key, of in step.items() if key != "contribs"} | {
                 "writes": [[node, column, plain(given)]],
                 "formula": [
-                    token,
-                    {"t": "op", "text": "="},
-                    {"t": "num", "value": plain(given), "col": column},
+                    token | {"node": node},
+                    notation.op("="),
+                    notation.num(given, column),
                 ],
                 "say": (
                     f"By your class the {word} of {name} is {number(plain(given))}; it should be"

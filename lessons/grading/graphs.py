@@ -21,7 +21,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.trace.text import number
-from minigrad.watch import trace_function
+from minigrad.watch import notation, trace_function
 from minigrad.watch.notation import label_of
 from minigrad.watch.values import value as document_value
 
@@ -335,14 +335,6 @@ def _symbol(name: str, **more: Any) -> dict[str, Any]:
     return {"t": "sym", **label_of(name), **more}
 
 
-def _sign(text: str) -> dict[str, Any]:
-    return {"t": "op", "text": text}
-
-
-def _number(value: float, **more: Any) -> dict[str, Any]:
-    return {"t": "num", "value": value, **more}
-
-
 def tape_trace(graph: Graph) -> Trace:
     """The reverse pass over a tape as a `minigrad.trace/1` document without values: what the
     engine would do with these derivatives.
@@ -362,8 +354,8 @@ def _tape_nodes(graph: Graph) -> list[dict[str, Any]]:
     for name, _, operands, locals_ in graph["rows"]:
         kind, expr = "output" if name == output(graph) else "op", list[Any]()
         for operand, local in zip(operands, locals_, strict=True):
-            plus = [_sign("+")] if expr else []
-            expr += [*plus, _number(local), _sign("·"), _symbol(operand)]
+            plus = [notation.op("+")] if expr else []
+            expr += [*plus, notation.num(local), notation.op("·"), _symbol(operand)]
         made.append((name, kind, expr))
     return [
         {"id": name, "label": label_of(name), "kind": kind, "stage": "primal", "shape": [],
@@ -390,7 +382,11 @@ def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any
             "edges": [],
             "reads": [],
             "writes": [[end, "g", 1.0]],
-            "formula": [_symbol(end, accent="bar", col="g"), _sign("="), _number(1.0, col="g")],
+            "formula": [
+                _symbol(end, accent="bar", col="g"),
+                notation.op("="),
+                notation.num(1.0, "g"),
+            ],
             "say": f"The output {end} changes with itself one to one.",
         }
     ]
@@ -416,10 +412,10 @@ def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any
                     "writes": [[to, "g", bar[to]]],
                     "formula": [
                         _symbol(to, accent="bar", col="g"),
-                        _sign("=" if first else "+="),
-                        _number(bar[name], col="g"),
-                        _sign("·"),
-                        _number(local),
+                        notation.op("=" if first else "+="),
+                        notation.num(bar[name], "g"),
+                        notation.op("·"),
+                        notation.num(local),
                     ],
                     "contribs": [part if first else {**part, "before": before}],
                     "say": f"{name} sends {number(product)} back to {to}.",
@@ -520,20 +516,9 @@ def with_adjoints(
                 f"By your code the adjoint of {here} is {_text(got[here])}; it should be"
                 f" {_text(right[here])}."
             )
-            token = {
-                "t": "sym",
-                "base": here[0],
-                "sub": here[1:],
-                "node": twin[here],
-                "col": "g",
-                "accent": "bar",
-            }
+            token = notation.symbol(here, "bar", "g") | {"node": twin[here]}
             step = {**step, "writes": [[twin[here], "g", given]], "say": say}
-            step["formula"] = [
-                token,
-                {"t": "op", "text": "="},
-                {"t": "num", "value": given, "col": "g"},
-            ]
+            step["formula"] = [token, notation.op("="), notation.num(got[here], "g")]
             step.pop("contribs", None)
         if here == node:
             at = i + 1

@@ -10,7 +10,6 @@ same viewer.
 
 from __future__ import annotations
 
-import math
 from collections import UserDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from typing import Any
 
 from minigrad.trace.text import label, number, text_of
 from minigrad.watch import trace_function
+from minigrad.watch.notation import num, op, symbol
+from minigrad.watch.values import value as plain
 
 from .calls import TimeUp
 from .numeric import close
@@ -44,19 +45,6 @@ class Example:
             title=f"{self.formula} at {at if len(self.point) == 1 else f'({at})'}",
             **options,
         )
-
-
-def plain(value: float) -> Any:
-    """A number as the document writes it."""
-    return (
-        value
-        if math.isfinite(value)
-        else "nan"
-        if math.isnan(value)
-        else "inf"
-        if value > 0
-        else "-inf"
-    )
 
 
 def operands(trace: Trace, node: str) -> list[str]:
@@ -120,7 +108,7 @@ def _tangent_step(step: dict[str, Any], result: float, made: str) -> dict[str, A
     node, expected = step["node"], step["writes"][0][2]
     if close(result, float(expected)):
         return step
-    formula = [_symbol(node, "d"), _op("="), *_call(made), _num(result, "d")]
+    formula = [symbol(node, "dot", "d"), op("="), *_call(made), num(result, "d")]
     say = (
         f"{'By your rule the' if made else 'The'} tangent of {node} is {number(plain(result))}; it"
         f" should be {number(expected)}."
@@ -152,13 +140,13 @@ def _adjoint_step(
     sum_ = (
         []
         if before is None
-        else [_op("→"), _num(before, "g"), _op("+"), _num(product, "g"), _op("="), _num(after, "g")]
+        else [op("→"), num(before, "g"), op("+"), num(product, "g"), op("="), num(after, "g")]
     )
     formula = [
-        _symbol(node, "g"),
-        _op("=" if before is None else "+="),
+        symbol(node, "bar", "g"),
+        op("=" if before is None else "+="),
         *_call(made),
-        _num(product, "g"),
+        num(product, "g"),
         *sum_,
     ]
     sent = f"{sender} sends {number(plain(product))} back to {node}"
@@ -291,7 +279,7 @@ def _written(
         "edges": [edge] if edge else [],
         "reads": reads,
         "writes": [[node, "g", plain(value)]],
-        "formula": [_symbol(node, "g"), _op("="), _num(value, "g")],
+        "formula": [symbol(node, "bar", "g"), op("="), num(value, "g")],
         "say": f"Your sweep sets the adjoint of {node} to {number(plain(value))}{by}{change}.",
     }
 
@@ -306,26 +294,6 @@ def about(trace: Trace, node: str) -> str:
     return f"{label(found)} = {expr}" if expr else label(found)
 
 
-def _symbol(name: str, column: str) -> dict[str, Any]:
-    base = name.rstrip("0123456789")
-    parts = (
-        {"base": base, "sub": name[len(base) :]}
-        if base and base != name and len(base) == 1
-        else {"base": name}
-    )
-    return {
-        "t": "sym",
-        **parts,
-        "node": name,
-        "col": column,
-        "accent": {"d": "dot", "g": "bar"}[column],
-    }
-
-
-def _num(value: float, column: str) -> dict[str, Any]:
-    return {"t": "num", "value": plain(value), "col": column}
-
-
 def call_text(name: str, args: Iterable[float], names: Iterable[str] | None = None) -> str:
     """A call as a student would write it, such as adjoint_sin(a=1, g=2); names: of the
     parameters, left out if None.
@@ -337,8 +305,4 @@ def call_text(name: str, args: Iterable[float], names: Iterable[str] | None = No
 
 
 def _call(made: str) -> list[dict[str, Any]]:
-    return [{"t": "text", "text": made}, _op("=")] if made else []
-
-
-def _op(text: str) -> dict[str, Any]:
-    return {"t": "op", "text": text}
+    return [{"t": "text", "text": made}, op("=")] if made else []

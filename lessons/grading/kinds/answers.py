@@ -21,14 +21,15 @@ import numpy as np
 
 from minigrad.trace import state_at
 from minigrad.trace.text import number
-from minigrad.watch import trace_function
+from minigrad.watch import notation, trace_function
+from minigrad.watch.values import value as plain
 
 from ..calls import StudentProblem, as_number
 from ..exercise import Case, Exercise, Misconception
 from ..feedback import Feedback, Line
 from ..protocol import ProtocolError, decode, encode
 from ..stubs import is_blank
-from ..student_trace import about, plain
+from ..student_trace import about
 from ..words import a_kind
 
 Trace = dict[str, Any]
@@ -506,11 +507,7 @@ def _filled(reference: Trace, given: dict[str, float]) -> Trace:
         node, column, value = step["writes"][0]
         if node not in given:
             continue
-        symbol, sign, own = (
-            step["formula"][0],
-            {"t": "op", "text": "="},
-            {"t": "num", "value": plain(given[node]), "col": "v"},
-        )
+        symbol, sign = step["formula"][0], notation.op("=")
         made = [*nodes[node]["expr"], sign] if nodes[node]["expr"] else []
         say = f"Your table says that {about(reference, node)} is {number(plain(given[node]))}"
         if not near(given[node], float(value), TABLE):
@@ -519,7 +516,7 @@ def _filled(reference: Trace, given: dict[str, float]) -> Trace:
             {
                 **step,
                 "writes": [[node, column, plain(given[node])]],
-                "formula": [symbol, sign, *made, own],
+                "formula": [symbol, sign, *made, notation.num(given[node], "v")],
                 "say": say + ".",
             }
         )

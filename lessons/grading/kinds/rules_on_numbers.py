@@ -16,6 +16,7 @@ import numpy as np
 
 from minigrad.trace import first_divergence
 from minigrad.trace.text import number
+from minigrad.watch.values import value as plain
 
 from ..calls import Caller, StudentProblem, need_function
 from ..comparison import same
@@ -23,7 +24,7 @@ from ..exercise import DERIVATIVES, Accept, Case, Exercise, Misconception, Retur
 from ..feedback import Feedback, Line
 from ..judge import Judgement, weigh
 from ..numeric import all_close, close, partials, tidy
-from ..student_trace import Example, about, call_text, first_wrong_step, plain, with_rules
+from ..student_trace import Example, about, call_text, first_wrong_step, with_rules
 from .rules_on_arrays import pulled, pushed
 
 Numbers = tuple[float, ...]

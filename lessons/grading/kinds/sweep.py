@@ -17,13 +17,14 @@ import numpy as np
 
 from minigrad.trace import first_divergence
 from minigrad.trace.text import number
+from minigrad.watch.values import value as plain
 
 from ..calls import Caller, StudentProblem, as_number, need_function
 from ..exercise import Case, Exercise, Returned
 from ..feedback import Feedback, Line
 from ..graphs import close, linear_right, of_tape
 from ..judge import Judgement, weigh
-from ..student_trace import Example, RecordedAdjoints, Tape, Trace, plain, tape_of, with_sweep
+from ..student_trace import Example, RecordedAdjoints, Tape, Trace, tape_of, with_sweep
 from .backward import graph_of, of_graphs, verdict
 
 GRADED = 15
