@@ -7,7 +7,6 @@ Right answers are not written here: they are computed by the engine when a check
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -144,7 +143,7 @@ def _matrices(*shapes: tuple[int, ...]) -> Draw:
     return lambda rng: [np.asarray(rng.uniform(-2, 2, size=shape)) for shape in shapes]
 
 
-_EXP = Vjp(
+PULL_EXP = Vjp(
     "pull_exp",
     mg.exp,
     hints=(
@@ -152,26 +151,22 @@ _EXP = Vjp(
         "`np.exp` takes a whole array, and `*` multiplies element by element.",
         "The adjoint of x is g · eˣ.",
     ),
-)
-# The exponential is its own derivative: to take the one for the other is no mistake here.
-PULL_EXP = replace(
-    _EXP,
-    misconceptions=(
-        *(m for m in _EXP.misconceptions if m.name != "value instead of derivative"),
-        Misconception.of(
-            "power rule",
-            "you used the rule of xⁿ. Here x is the exponent, and eˣ is its own derivative.",
-            lambda x, g: g * x * np.exp(x - 1),
-        ),
-        Misconception.of(
-            "exponential of the adjoint",
-            "you took the exponential of `g`. It belongs to the input x.",
-            lambda x, g: np.exp(g),
-        ),
+).telling(
+    Misconception.of(
+        "power rule",
+        "you used the rule of xⁿ. Here x is the exponent, and eˣ is its own derivative.",
+        lambda x, g: g * x * np.exp(x - 1),
     ),
+    Misconception.of(
+        "exponential of the adjoint",
+        "you took the exponential of `g`. It belongs to the input x.",
+        lambda x, g: np.exp(g),
+    ),
+    # The exponential is its own derivative: to take the one for the other is no mistake here.
+    without=("value instead of derivative",),
 )
 
-_T = Vjp(
+PULL_T = Vjp(
     "pull_t",
     lambda x: x.t(),
     draws={
@@ -187,38 +182,34 @@ _T = Vjp(
         "The element x[i, j] became element [j, i] of the result, so its adjoint lies at g[j, i].",
         "The result has the shape of x: g has rows and columns the other way round.",
     ),
-)
-# The transpose has no derivative to be forgotten: whoever returns g as it came has not moved it.
-PULL_T = replace(
-    _T,
-    misconceptions=(
-        Misconception.of(
-            "not moved",
-            "`g` comes back as it came: each of its elements has to be moved back.",
-            lambda x, g: g,
-        ),
-        Misconception.of(
-            "the value",
-            "you transposed x. It is the adjoint `g` that has to be moved back.",
-            lambda x, g: x.T,
-        ),
-        Misconception.of(
-            "times the value",
-            "you multiply by x. Moving elements does not change them.",
-            lambda x, g: g * x.T,
-        ),
-        Misconception.of(
-            "reshaped",
-            "you gave `g` another shape, but left its elements in their order: `reshape` does not"
-            " move them.",
-            lambda x, g: np.reshape(g, x.shape),
-        ),
-        *(
-            m
-            for m in _T.misconceptions
-            if m.name not in ("forgets the local derivative", "value instead of derivative")
-        ),
+).telling(
+    Misconception.of(
+        "not moved",
+        "`g` comes back as it came: each of its elements has to be moved back.",
+        lambda x, g: g,
     ),
+    Misconception.of(
+        "the value",
+        "you transposed x. It is the adjoint `g` that has to be moved back.",
+        lambda x, g: x.T,
+    ),
+    Misconception.of(
+        "times the value",
+        "you multiply by x. Moving elements does not change them.",
+        lambda x, g: g * x.T,
+    ),
+    Misconception.of(
+        "reshaped",
+        "you gave `g` another shape, but left its elements in their order: `reshape` does not"
+        " move them.",
+        lambda x, g: np.reshape(g, x.shape),
+    ),
+    # Moving has no derivative to be forgotten: whoever returns g as it came has not moved it.
+    without=(
+        "forgets the local derivative",
+        "value instead of derivative",
+    ),
+    before=True,
 )
 
 
@@ -381,7 +372,7 @@ def _products_mistakes() -> Iterator[Misconception]:
             yield Misconception.of(f"{name}, for {operand}", which, one)
 
 
-_MATMUL = Vjp(
+PULL_MATMUL = Vjp(
     "pull_matmul",
     mg.matmul,
     inputs=2,
@@ -398,15 +389,10 @@ _MATMUL = Vjp(
         "(n, m) @ (m, k) gives (n, k), and b.T is (m, k). Do the same for b.",
         "For a: g @ b.T. For b: a.T @ g. Return both, a's first.",
     ),
-)
-PULL_MATMUL = replace(
-    _MATMUL,
-    misconceptions=(
-        *(
-            m for m in _MATMUL.misconceptions if m.name != "no sum over broadcast axes"
-        ),  # nothing is broadcast here
-        *_products_mistakes(),
-    ),
+).telling(
+    *_products_mistakes(),
+    # Nothing is broadcast here.
+    without=("no sum over broadcast axes",),
 )
 
 TITLES = {

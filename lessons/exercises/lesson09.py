@@ -7,7 +7,6 @@ Right answers are not written here: they are computed by the engine when a check
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ def _apart(*shape: int) -> Draw:
     ]
 
 
-_RELU = Vjp(
+PULL_RELU = Vjp(
     "pull_relu",
     mg.relu,
     draws={
@@ -137,29 +136,25 @@ _RELU = Vjp(
         "`x > 0` is an array of True and False; multiplied, they count as 1 and 0.",
         "The cotangent of x is g · (x > 0).",
     ),
-)
-PULL_RELU = replace(
-    _RELU,
-    misconceptions=(
-        # At a result of relu the slope is that at its input: to take it there is no mistake here.
-        *(m for m in _RELU.misconceptions if m.name != "derivative at the output"),
-        Misconception(
-            "relu of the adjoint",
-            "you applied relu to `g`. Whether something passes is decided by x, not by g.",
-            lambda case: np.maximum(case.args["g"], 0.0),
-        ),
-        Misconception.of(
-            "the value",
-            "you return relu(x) itself. Asked for is what goes back to x: `g` where x is positive.",
-            lambda x, g: np.maximum(x, 0.0),
-        ),
-        Misconception.of(
-            "as for abs",
-            "where x is negative, −g comes back: that is the rule of |x|. relu is constant there,"
-            " so nothing comes back.",
-            lambda x, g: g * np.sign(x),
-        ),
+).telling(
+    Misconception(
+        "relu of the adjoint",
+        "you applied relu to `g`. Whether something passes is decided by x, not by g.",
+        lambda case: np.maximum(case.args["g"], 0.0),
     ),
+    Misconception.of(
+        "the value",
+        "you return relu(x) itself. Asked for is what goes back to x: `g` where x is positive.",
+        lambda x, g: np.maximum(x, 0.0),
+    ),
+    Misconception.of(
+        "as for abs",
+        "where x is negative, −g comes back: that is the rule of |x|. relu is constant there,"
+        " so nothing comes back.",
+        lambda x, g: g * np.sign(x),
+    ),
+    # At a result of relu the slope is that at its input: to take it there is no mistake here.
+    without=("derivative at the output",),
 )
 
 
@@ -305,20 +300,6 @@ def _(scores: np.ndarray, target: np.ndarray, g: float) -> Any:
 
 # ----------------------------------------------------------------------------------------- training
 
-_SGD = Optimiser(
-    "sgd",
-    lambda p: mg.optim.SGD(p, lr=RATE),
-    hints=(
-        "The gradient says where the loss grows. Where do you want to go?",
-        (
-            "The step is the gradient times the rate. Plain gradient descent remembers nothing:"
-            " `state` stays empty."
-        ),
-        f"The new parameter is parameter − {RATE} · gradient.",
-    ),
-    checked="The parameters after each step are compared with those of minigrad's own optimiser.",
-)
-
 
 def _with_rate(rate: float) -> Any:
     """What descent with another rate returns: all parameters after each step."""
@@ -349,46 +330,54 @@ def _stepped(step: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 _signed = _stepped(lambda p, g: p - RATE * np.sign(g))
 
 
-SGD = replace(
-    _SGD,
-    misconceptions=(
-        *_SGD.misconceptions,
+SGD = Optimiser(
+    "sgd",
+    lambda p: mg.optim.SGD(p, lr=RATE),
+    hints=(
+        "The gradient says where the loss grows. Where do you want to go?",
+        (
+            "The step is the gradient times the rate. Plain gradient descent remembers nothing:"
+            " `state` stays empty."
+        ),
+        f"The new parameter is parameter − {RATE} · gradient.",
+    ),
+    checked="The parameters after each step are compared with those of minigrad's own optimiser.",
+).telling(
+    Misconception.of(
+        "the step alone",
+        "you return the step; subtract it from the parameter.",
+        lambda parameters, gradients: [[RATE * g for g in step] for step in gradients],
+    ),
+    Misconception.of(
+        "the sign of the gradient",
+        "you use the sign of the gradient alone; its size belongs to the step.",
+        _signed,
+    ),
+    Misconception.of(
+        "the gradient of length one",
+        "you divide the gradient by its length; its size belongs to the step.",
+        _stepped(lambda p, g: p - RATE * g / np.linalg.norm(g)),
+    ),
+    Misconception.of(
+        "no gradient",
+        "you subtract the rate alone; multiply it by the gradient.",
+        _stepped(lambda p, g: p - RATE),
+    ),
+    Misconception.of(
+        "a share of the parameter",
+        "the parameter is multiplied by the gradient; subtract the rate times the gradient.",
+        _stepped(lambda p, g: p * (1 - RATE * g)),
+    ),
+    Misconception.of(
+        "no rate",
+        f"the whole gradient is taken: multiply it by the rate {RATE}.",
+        _with_rate(1.0),
+    ),
+    *(
         Misconception.of(
-            "the step alone",
-            "you return the step; subtract it from the parameter.",
-            lambda parameters, gradients: [[RATE * g for g in step] for step in gradients],
-        ),
-        Misconception.of(
-            "the sign of the gradient",
-            "you use the sign of the gradient alone; its size belongs to the step.",
-            _signed,
-        ),
-        Misconception.of(
-            "the gradient of length one",
-            "you divide the gradient by its length; its size belongs to the step.",
-            _stepped(lambda p, g: p - RATE * g / np.linalg.norm(g)),
-        ),
-        Misconception.of(
-            "no gradient",
-            "you subtract the rate alone; multiply it by the gradient.",
-            _stepped(lambda p, g: p - RATE),
-        ),
-        Misconception.of(
-            "a share of the parameter",
-            "the parameter is multiplied by the gradient; subtract the rate times the gradient.",
-            _stepped(lambda p, g: p * (1 - RATE * g)),
-        ),
-        Misconception.of(
-            "no rate",
-            f"the whole gradient is taken: multiply it by the rate {RATE}.",
-            _with_rate(1.0),
-        ),
-        *(
-            Misconception.of(
-                f"the rate {rate}", f"your rate is {rate}: it is to be {RATE}.", _with_rate(rate)
-            )
-            for rate in (10 * RATE, 0.01, 0.001, 0.005)
-        ),
+            f"the rate {rate}", f"your rate is {rate}: it is to be {RATE}.", _with_rate(rate)
+        )
+        for rate in (10 * RATE, 0.01, 0.001, 0.005)
     ),
 )
 

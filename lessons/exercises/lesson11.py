@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -316,7 +315,7 @@ EARLY_STOP = equal_to(
 )  # fmt: skip
 
 
-_ADAM = Optimiser(
+ADAM = Optimiser(
     "adam",
     lambda p: mg.optim.Adam(p, lr=RATE),
     hints=(
@@ -334,22 +333,16 @@ _ADAM = Optimiser(
         ),
     ),
     checked="The parameters after each step are compared with those of minigrad's own optimiser.",
-)
-
-ADAM = replace(
-    _ADAM,
-    misconceptions=(
-        *_ADAM.misconceptions,
-        *(
-            Misconception.of(name, say, wrong_adam.path(step))
-            for name, (say, step) in wrong_adam.WRONG.items()
-            if name != "no memory"
-        ),
-        Misconception.of(
-            "the step alone",
-            "you return the step; subtract it from the parameter.",
-            wrong_adam.steps_alone,
-        ),
+).telling(
+    *(
+        Misconception.of(name, say, wrong_adam.path(step))
+        for name, (say, step) in wrong_adam.WRONG.items()
+        if name != "no memory"
+    ),
+    Misconception.of(
+        "the step alone",
+        "you return the step; subtract it from the parameter.",
+        wrong_adam.steps_alone,
     ),
 )
 

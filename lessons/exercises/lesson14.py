@@ -108,7 +108,12 @@ wrong_rules = told_by(
     ),
 )
 
-_swish = Vjp(
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+adjoint_swish = Vjp(
     "adjoint_swish",
     lambda x: x * mg.sigmoid(x),
     hints=(
@@ -119,33 +124,22 @@ _swish = Vjp(
         "The derivative of the sigmoid s(x) = 1/(1 + exp(−x)) is s · (1 − s).",
         "The derivative of x · s(x) is s + x · s · (1 − s).",
     ),
-)
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return np.asarray(1 / (1 + np.exp(-x)))
-
-
-adjoint_swish = replace(
-    _swish,
-    misconceptions=(
-        *_swish.misconceptions,
-        Misconception.of("the first term only",
-            "x occurs in both factors: the derivative of the sigmoid is missing.",
-                         lambda x, g: g * _sigmoid(x)),
-        Misconception.of("the second term only",
-            "x occurs in both factors: the derivative of the first one is missing.",
-                         lambda x, g: g * x * _sigmoid(x) * (1 - _sigmoid(x))),
-        Misconception.of("x in both terms",
-            "both terms have the factor x. Where the first factor is differentiated, x becomes 1.",
-                         lambda x, g: g * x * (_sigmoid(x) + _sigmoid(x) * (1 - _sigmoid(x)))),
-        Misconception.of("the square of s",
-            "the derivative of the sigmoid is s · (1 − s), not s².",
-                         lambda x, g: g * (_sigmoid(x) + x * _sigmoid(x) ** 2)),
-        Misconception.of("the colleague's rule",
-            "that is the derivative of the sigmoid alone, as in the colleague's rule.",
-                         lambda x, g: g * _sigmoid(x) * (1 - _sigmoid(x))),
-    ),
+).telling(
+    Misconception.of("the first term only",
+        "x occurs in both factors: the derivative of the sigmoid is missing.",
+                     lambda x, g: g * _sigmoid(x)),
+    Misconception.of("the second term only",
+        "x occurs in both factors: the derivative of the first one is missing.",
+                     lambda x, g: g * x * _sigmoid(x) * (1 - _sigmoid(x))),
+    Misconception.of("x in both terms",
+        "both terms have the factor x. Where the first factor is differentiated, x becomes 1.",
+                     lambda x, g: g * x * (_sigmoid(x) + _sigmoid(x) * (1 - _sigmoid(x)))),
+    Misconception.of("the square of s",
+        "the derivative of the sigmoid is s · (1 − s), not s².",
+                     lambda x, g: g * (_sigmoid(x) + x * _sigmoid(x) ** 2)),
+    Misconception.of("the colleague's rule",
+        "that is the derivative of the sigmoid alone, as in the colleague's rule.",
+                     lambda x, g: g * _sigmoid(x) * (1 - _sigmoid(x))),
 )  # fmt: skip
 
 

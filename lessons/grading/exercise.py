@@ -371,6 +371,16 @@ class Exercise:
                 f" {self.drive!r}."
             )
 
+    def telling(
+        self, *more: Misconception, without: tuple[str, ...] = (), before: bool = False
+    ) -> Exercise:
+        """This exercise with more classic mistakes behind (or before) its own, and without those
+        of some names.
+        """
+        own = tuple(m for m in self.misconceptions if m.name not in without)
+        self.misconceptions = (*more, *own) if before else (*own, *more)
+        return self
+
     @property
     def max_points(self) -> float:
         """What the whole exercise is worth."""
