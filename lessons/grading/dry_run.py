@@ -10,38 +10,29 @@ because the code is the student's own, and it needs nothing that only Unix has.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from minigrad.cli.folders import remove
 
-from . import packages, protocol, stripped_library, submissions
+from . import packages, stripped_library, submissions
 from .checking import judge_here
-from .exercise import FAILURES, Case, Exercise, Returned
-from .process_server import python_paths
+from .exercise import Case, Exercise, Returned
+from .process_server import Server, python_paths
+from .sandbox import LEVELS
 from .sheet_cells import asked_in
 from .sheet_modules import given_by, module_for
-from .student_process import WALL, PictureNeeded
+from .student_process import WALL, Child, PictureNeeded, StepFailed
 from .submitted_notebooks import cells_of, load, source_of
-from .supervisor import (
-    CELL_S,
-    STOPS,
-    SubmissionResult,
-    Work,
-    forbidden,
-    iter_groups,
-    key_of,
-    why_missing,
-)
+from .supervisor import SubmissionResult, SubmissionRun, Work, forbidden, iter_groups
 
 BOOT = """\
 import os, sys
@@ -170,73 +161,56 @@ def _asked(
 def _run(
     names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path, pictures: bool
 ) -> SubmissionResult:
-    """What processes give whose library is without some names. As in grading, what does not come
-    back costs itself: a cell is left out, and a new process goes on with the next exercise.
-    """
-    outcome, library = SubmissionResult(), stripped_library.library(names, base)
-    todo, left_out = list(work.exercises), set[str]()
-    for _ in range(STOPS + 1):
-        folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
-        for name, file in work.given.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(file.read_bytes())
-        with _Process(library, folder, there, base, pictures) as process:
-            _run_cells(process, work, left_out, outcome)
-            while todo and not process.gone:
-                exercise, cases = todo.pop(0)
-                outcome.returned[exercise.name] = _run_calls(
-                    process, exercise, cases, work, outcome
-                )
-            outcome.withheld |= process.withheld
-        if not todo:
-            break
-    for exercise, cases in todo:
-        over = Returned(error=f"It was not run: {STOPS} steps were stopped before it.", kind="time")
-        outcome.returned[exercise.name] = [over] * len(cases)
+    """What processes give whose library is without some names."""
+    outcome = SubmissionResult()
+    server = _Processes(stripped_library.library(names, base), there, base)
+    SubmissionRun(server, work, outcome, LEVELS[0], pictures).run()
+    for exercise, cases in work.exercises:
+        returned = outcome.returned[exercise.name]
+        for i, (case, back) in enumerate(zip(cases, returned, strict=True)):
+            if back.kind == "missing" and _may_define(exercise.called(case), work, outcome.cells):
+                returned[i] = replace(back, kind="raised")
     return outcome
 
 
-def _run_cells(
-    process: _Process, work: Work, left_out: set[str], outcome: SubmissionResult
-) -> None:
-    """Runs the cells; one that does not come back is left out from then on."""
-    for name, source in work.cells:
-        if name in left_out:
-            continue
-        answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
-        if error := protocol.one_line(answer.get("error")):
-            outcome.cells[name] = error
-        if process.gone:
-            left_out.add(name)
-            return
+def _may_define(name: str, work: Work, failed: Mapping[str, str]) -> bool:
+    """Whether a cell that failed for another reason may be the one to define a name."""
+    said = f"name '{name}' is not defined"
+    return any(name in source and said not in failed.get(cell, said) for cell, source in work.cells)
 
 
-def _run_calls(
-    process: _Process, exercise: Exercise, cases: list[Case], work: Work, outcome: SubmissionResult
-) -> list[Returned]:
-    """What the calls of an exercise give; after one that does not come back no other is made."""
-    drive, found = "", list[Returned]()
-    if code := exercise.drive_code():
-        drive = key_of(code)
-        process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
-    for case in cases:
-        answer = process.call(exercise, case, drive)
-        found.append(_returned(answer, exercise.called(case), work, outcome))
-        if process.gone:
-            return found + [found[-1]] * (len(cases) - len(found))
-    return found
+class _Processes(Server):
+    """Starts the Pythons in which the notebook runs, one after the other."""
+
+    def __init__(self, library: Path, there: tuple[str, ...], base: Path) -> None:
+        self.library, self.there, self.work = library, there, base
+
+    def learn(self, key: str, source: str) -> None:
+        """Each process compiles a drive itself."""
+
+    def fresh_folder(self) -> Path:
+        """A new folder for each process."""
+        return Path(tempfile.mkdtemp(prefix="work-", dir=self.work))
+
+    def clear(self) -> None:
+        """All folders are removed at the end."""
+
+    def child(self, folder: Path, pictures: bool = True) -> Child:
+        """A process that works in a folder."""
+        return _Process(self, folder, pictures)
 
 
-class _Process:
-    """The Python in which the notebook runs."""
+class _Process(Child):
+    """A Python that is asked through its standard input and output, and is not locked in."""
 
-    def __init__(
-        self, library: Path, folder: Path, there: tuple[str, ...], base: Path, pictures: bool
-    ) -> None:
+    def __init__(self, server: _Processes, folder: Path, pictures: bool) -> None:
+        self.folder, self.pictures, self.level = folder, pictures, LEVELS[0]
+        self.pid, self.flags = 0, []
+        there, base = server.there, server.work
         linked = packages.folder_of(there, base) if there else None
         boot = BOOT.format(
-            library=str(library), more=[str(linked)] if linked else [], folder=str(folder),
-            readable=python_paths(library), there=list(there),
+            library=str(server.library), more=[str(linked)] if linked else [], folder=str(folder),
+            readable=python_paths(server.library), there=list(there),
         )  # fmt: skip
         home = {"HOME": str(folder), "MPLBACKEND": "agg", "MPLCONFIGDIR": str(base)}
         self.process = subprocess.Popen(
@@ -249,80 +223,43 @@ class _Process:
         )
         self.lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        self.number, self.pictures = 0, pictures
-        self.withheld = self.gone = False
 
-    def __enter__(self) -> _Process:
-        return self
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with contextlib.suppress(ValueError):  # it was closed
+            for line in self.process.stdout:
+                self.lines.put(line)
+        self.lines.put(b"")
 
-    def __exit__(self, *error: object) -> None:
+    def _line(self, cpu: float, limit_s: float, since: float) -> bytes:
+        assert self.process.stdin is not None
+        unsent, self.unsent = self.unsent, b""
+        try:
+            self.process.stdin.write(unsent)
+            self.process.stdin.flush()
+            line = self.lines.get(timeout=WALL * limit_s)
+        except OSError:
+            line = b""
+        except queue.Empty:
+            raise StepFailed("time", "It took too long, so it was stopped.") from None
+        if not line:
+            raise StepFailed("died", "The process ended by itself.")
+        return line
+
+    def _cpu(self) -> float:
+        return 0.0
+
+    def _waits(self, cpu: float, since: float) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        """Ends the process."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):  # what was still to be written is not needed
                     pipe.close()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        try:
-            for line in self.process.stdout:
-                self.lines.put(line)
-        except ValueError:  # it was closed
-            pass
-        self.lines.put(b"")
-
-    def ask(self, seconds: float, **request: Any) -> dict[str, Any]:
-        """The answer to a request; {"error", "kind"} where the process ended or took too long."""
-        self.number += 1
-        number = str(self.number)
-        self._send({"id": number, **request})
-        return self._answer(number, seconds)
-
-    def call(self, exercise: Exercise, case: Case, drive: str) -> dict[str, Any]:
-        """The answer to one call."""
-        self.number += 1
-        number = f"{self.number}"
-        self._send(
-            {
-                "do": "calls",
-                "drive": drive,
-                "answers": list(exercise.answers),
-                "is_value": exercise.is_value,
-                "calls": [json.loads(exercise.request(case, number))],
-            }
-        )
-        return self._answer(number, WALL * exercise.limit_s)
-
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(protocol.dumps(message))
-            self.process.stdin.flush()
-        except OSError:
-            self.lines.put(b"")
-
-    def _answer(self, number: str, seconds: float) -> dict[str, Any]:
-        while True:
-            try:
-                line = self.lines.get(timeout=seconds)
-            except queue.Empty:
-                self.process.kill()
-                self.gone = True
-                return {"error": "It took too long, so it was stopped.", "kind": "time"}
-            if not line:
-                self.lines.put(b"")
-                self.gone = True
-                return {"error": "The process ended by itself.", "kind": "died"}
-            try:
-                answer = protocol.loads(line)
-            except protocol.ProtocolError:
-                continue
-            if isinstance(answer, dict) and answer.get("id") == number:
-                return answer
-            self.withheld |= answer == {"withheld": True}
-            if answer == {"picture": True} and not self.pictures:
-                raise PictureNeeded
 
 
 def _beside(error: str, path: Path) -> str:
@@ -347,24 +284,6 @@ def _tell_of(exercise: Exercise, cases: list[Case], returned: list[Returned], fo
         judged = judge_here(exercise, cases, returned)
         mark = "✓" if judged.full else "·"
         found.tell(mark, f"{name}: {judged.points:g} of {judged.max:g} points on practice cases.")
-
-
-def _returned(answer: dict[str, Any], name: str, work: Work, outcome: SubmissionResult) -> Returned:
-    if "value" in answer:
-        try:
-            return Returned(protocol.decode(answer["value"]))
-        except protocol.ProtocolError as problem:
-            return Returned(error=f"What came back {problem}.", kind="type")
-    kind = answer.get("kind")
-    error = protocol.one_line(answer.get("error")) or "It gave no value."
-    failed, said = outcome.cells, f"name '{name}' is not defined"
-    if kind == "missing":
-        kind, error = why_missing(name, error, work.cells, failed)
-        if any(
-            name in source and said not in failed.get(cell, said) for cell, source in work.cells
-        ):
-            kind = "raised"  # a cell that failed for another reason may be the one to define it
-    return Returned(error=error, kind=kind if kind in FAILURES else "raised")
 
 
 def notebooks_here(folder: Path) -> Iterator[Path]:

@@ -70,6 +70,10 @@ class Child:
     is raised as soon as it does.
     """
 
+    unsent, unread, used, junk = b"", b"", 0.0, 0
+    withheld, received = False, 0
+    waited, may_wait, queued = 0.0, STEP_WAITS_S, 0.0
+
     def __init__(self, server: Server, folder: Path, pictures: bool = True) -> None:
         self.server, self.folder, self.pictures = server, folder, pictures
         request_read, self.requests = os.pipe()
@@ -81,11 +85,7 @@ class Child:
             os.close(answer_write)
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
-        self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
-        self.withheld = False
         self.flags: list[str] = []
-        self.received = 0
-        self.waited, self.may_wait, self.queued = 0.0, STEP_WAITS_S, 0.0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
         self.poll = select.poll()
         self.poll.register(self.answers, select.POLLIN)

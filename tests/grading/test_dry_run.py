@@ -173,8 +173,8 @@ def test_a_process_that_ends_is_told(folder):
 
 
 def test_a_loop_costs_its_cell_or_its_exercise_alone(folder, monkeypatch):
-    for name, value in {"CELL_S": 1.0, "WALL": 2.0}.items():
-        monkeypatch.setattr(f"minigrad.lessons.grading.dry_run.{name}", value)
+    monkeypatch.setattr("minigrad.lessons.grading.supervisor.CELL_S", 1.0)
+    monkeypatch.setattr("minigrad.lessons.grading.dry_run.WALL", 2.0)
     sheet = folder / "sheet.py"
     sheet.write_text(sheet.read_text().replace("limit_s=2.0", "limit_s=1.0"))
     loop = "def g(x):\n    while True:\n        pass"
