@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .table import format_time, table
 from .timeline import trace_events
 
-SORT_KEYS = (
-    "cpu_time",
-    "cuda_time",
+_SUMS = (
     "cpu_time_total",
     "cuda_time_total",
     "self_cpu_time_total",
@@ -27,8 +26,8 @@ SORT_KEYS = (
     "cuda_memory_usage",
     "self_cpu_memory_usage",
     "self_cuda_memory_usage",
-    "count",
 )
+SORT_KEYS = ("cpu_time", "cuda_time", *_SUMS, "count")
 
 
 class Interval(NamedTuple):
@@ -50,6 +49,7 @@ class Kernel(NamedTuple):
     duration: float
 
 
+@dataclass(eq=False, repr=False)
 class FunctionEvent:
     """One operation that ran.
 
@@ -62,36 +62,26 @@ class FunctionEvent:
     """
 
     count = 1
+    name: str
+    start_us: InitVar[float]
+    end_us: InitVar[float]
+    _: KW_ONLY
+    id: int = 0
+    phase: str = "forward"
+    thread: int = 0
+    sequence_nr: int = -1
+    input_shapes: list[Any] = field(default_factory=list)
+    stack: list[str] = field(default_factory=list)
+    overhead: float = 0.0
+    cpu_memory_usage: int = 0
+    cuda_memory_usage: int = 0
+    overhead_memory: int = 0
+    cpu_parent: FunctionEvent | None = field(default=None, init=False)
+    cpu_children: list[FunctionEvent] = field(default_factory=list, init=False)
+    kernels: list[Kernel] = field(default_factory=list, init=False)
 
-    def __init__(
-        self,
-        name: str,
-        start_us: float,
-        end_us: float,
-        *,
-        id: int = 0,
-        phase: str = "forward",
-        thread: int = 0,
-        sequence_nr: int = -1,
-        input_shapes: Sequence[Any] = (),
-        stack: Sequence[str] = (),
-        overhead: float = 0.0,
-        cpu_memory_usage: int = 0,
-        cuda_memory_usage: int = 0,
-        overhead_memory: int = 0,
-    ) -> None:
-        self.id = id
-        self.name = name
-        self.phase = phase
-        self.thread = thread
-        self.sequence_nr = sequence_nr
+    def __post_init__(self, start_us: float, end_us: float) -> None:
         self.time_range = Interval(start_us, end_us)
-        self.input_shapes, self.stack = list(input_shapes), list(stack)
-        self.overhead, self.overhead_memory = overhead, overhead_memory
-        self.cpu_memory_usage, self.cuda_memory_usage = cpu_memory_usage, cuda_memory_usage
-        self.cpu_parent: FunctionEvent | None = None
-        self.cpu_children: list[FunctionEvent] = []
-        self.kernels: list[Kernel] = []
 
     @property
     def key(self) -> str:
@@ -144,15 +134,7 @@ class FunctionEvent:
         """Device bytes allocated (less those freed) by this event itself."""
         return self.cuda_memory_usage - sum(c.cuda_memory_usage for c in self.cpu_children)
 
-    @property
-    def cpu_time(self) -> float:
-        """As `cpu_time_total`, for one call."""
-        return self.cpu_time_total
-
-    @property
-    def cuda_time(self) -> float:
-        """As `cuda_time_total`, for one call."""
-        return self.cuda_time_total
+    cpu_time, cuda_time = cpu_time_total, cuda_time_total
 
     def __repr__(self) -> str:
         return (
@@ -187,8 +169,8 @@ class FunctionEventAvg:
             self.stack = other.stack
             self.cpu_parent = other.cpu_parent
         self.count += other.count
-        for field in _SUMS:
-            setattr(self, field, getattr(self, field) + getattr(other, field))
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
     @property
@@ -204,18 +186,6 @@ class FunctionEventAvg:
     def __repr__(self) -> str:
         times = f"self {format_time(self.self_cpu_time_total)} average {format_time(self.cpu_time)}"
         return f"<FunctionEventAvg {self.name} calls {self.count} {times}>"
-
-
-_SUMS = (
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "cuda_time_total",
-    "self_cuda_time_total",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "cuda_memory_usage",
-    "self_cuda_memory_usage",
-)
 
 
 class EventList(list[Any]):

@@ -18,8 +18,11 @@ objects alike), which is exact and makes everything slower.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from ... import backend, observers
@@ -27,8 +30,18 @@ from ...core.observe import Event
 from ...core.tensor import Tensor
 from ...errors import AutogradError, DeviceError
 from ..frames import user_frames
-from .events import EventList, FunctionEvent, FunctionEventAvg
+from .events import EventList, FunctionEvent
 from .names import event_name, place_of
+
+
+def _of_its_events(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `EventList` as one of `profile`."""
+
+    @functools.wraps(method)
+    def of_profile(self: profile, *args: Any, **options: Any) -> Any:
+        return method(self.events(), *args, **options)
+
+    return of_profile
 
 
 class profile:
@@ -82,25 +95,16 @@ class profile:
             observers.remove_observer(self._listener)
             self.function_events = self._listener.events()
 
-    def _finished(self) -> EventList:
-        if self.function_events is None:
-            if not self.enabled:
-                return EventList()
-            raise RuntimeError(
-                "the profile is not finished; ask for results after its `with` block."
-            )
-        return self.function_events
-
     def __iter__(self) -> Any:
-        return iter(self._finished())
+        return iter(self.events())
 
     def __len__(self) -> int:
-        return len(self._finished())
+        return len(self.events())
 
     def __str__(self) -> str:
         if self.enabled and self.function_events is None:
             return "<unfinished profile>"
-        return str(self._finished())
+        return str(self.events())
 
     def __repr__(self) -> str:
         if self.enabled and self.function_events is None:
@@ -109,7 +113,13 @@ class profile:
 
     def events(self) -> EventList:
         """All events, in the order in which they began."""
-        return self._finished()
+        if self.function_events is None:
+            if not self.enabled:
+                return EventList()
+            raise RuntimeError(
+                "the profile is not finished; ask for results after its `with` block."
+            )
+        return self.function_events
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
@@ -126,32 +136,16 @@ class profile:
             raise AutogradError(
                 "key_averages: stacks were not recorded; use profile(with_stack=True)."
             )
-        return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """The events as text; see `EventList.table`."""
-        return self._finished().table(sort_by, row_limit, header, top_level_events_only)
-
-    def total_average(self) -> FunctionEventAvg:
-        """All events added up."""
-        return self._finished().total_average()
+    table = _of_its_events(EventList.table)
+    total_average = _of_its_events(EventList.total_average)
+    export_chrome_trace = _of_its_events(EventList.export_chrome_trace)
 
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds spent in operations: the sum of all self times."""
-        return self._finished().self_cpu_time_total
-
-    def export_chrome_trace(self, path: Any) -> None:
-        """Write the time line for ui.perfetto.dev or chrome://tracing; see
-        `EventList.export_chrome_trace`.
-        """
-        self._finished().export_chrome_trace(path)
+        return self.events().self_cpu_time_total
 
 
 class record_function(contextlib.ContextDecorator):
@@ -172,45 +166,27 @@ class record_function(contextlib.ContextDecorator):
         self._open.pop().__exit__(*error)
 
 
+@dataclass(slots=True, eq=False)
 class _Record:
-    """An event being timed: when the profiler's own work for it began, and when the event
-    itself.
+    """What is kept of an event until the profile ends: when the profiler's own work for it began,
+    and when the event itself. No tensor stays alive for it.
     """
 
-    __slots__ = (
-        "device",
-        "device_memory",
-        "entered",
-        "event",
-        "memory",
-        "memory_before",
-        "overhead",
-        "overhead_memory",
-        "parent",
-        "stack",
-        "start",
-        "stop",
-    )
-
-    def __init__(
-        self, event: Event, parent: _Record | None, entered: int, memory_before: int
-    ) -> None:
-        self.event: Event | None = event
-        self.parent, self.entered, self.memory_before = parent, entered, memory_before
-        self.start, self.stop = entered, 0
-        self.overhead = self.overhead_memory = self.memory = self.device_memory = 0
-        self.stack: list[str] = []
-        self.device: tuple[Any, Any] | None = None
-
-
-class _Finished:
-    """What is kept of an event until the profile ends; no tensor stays alive for it."""
-
-    __slots__ = ("name", "phase", "record", "sequence", "shapes")
-
-    def __init__(self, record: _Record, name: str, phase: str, shapes: list[Any]) -> None:
-        self.record, self.name, self.phase, self.shapes = record, name, phase, shapes
-        self.sequence = -1
+    name: str
+    phase: str
+    shapes: list[Any]
+    parent: _Record | None
+    entered: int
+    memory_before: int
+    start: int = 0
+    stop: int = 0
+    overhead: int = 0
+    overhead_memory: int = 0
+    memory: int = 0
+    device_memory: int = 0
+    sequence: int = -1
+    stack: list[str] = field(default_factory=list)
+    device: tuple[Any, Any] | None = None
 
 
 class _ProfileObserver:
@@ -221,28 +197,27 @@ class _ProfileObserver:
         self._cupy = backend.load_cupy() if owner.use_cuda else None
         self._memory = owner.profile_memory
         self._innermost: _Record | None = None
-        self._all: list[_Finished] = []
-        self._by_record: dict[int, _Finished] = {}
+        self._all: list[_Record] = []
         self._stops_tracing = self._memory and not tracemalloc.is_tracing()
         if self._stops_tracing:
             tracemalloc.start()
         self._began = time.perf_counter_ns()
 
+    def _traced(self) -> int:
+        return tracemalloc.get_traced_memory()[0] if self._memory else 0
+
     def begin(self, event: Event) -> None:
         """Start the clock, last of all."""
         entered = time.perf_counter_ns()
-        record = _Record(
-            event,
+        record = self._innermost = _Record(
+            event_name(event),
+            event.phase,
+            _shapes(event.args) if self._shapes else [],
             self._innermost,
             entered,
-            tracemalloc.get_traced_memory()[0] if self._memory else 0,
+            self._traced(),
         )
-        self._innermost = record
-        done = _Finished(
-            record, event_name(event), event.phase, _shapes(event.args) if self._shapes else []
-        )
-        self._by_record[id(record)] = done
-        self._all.append(done)
+        self._all.append(record)
         if self._stacks:
             record.stack = [
                 f"{f.f_code.co_filename}({f.f_lineno}): {f.f_code.co_name}" for f in user_frames()
@@ -251,8 +226,7 @@ class _ProfileObserver:
             record.device = (self._cupy.cuda.Event(), self._cupy.cuda.Event())
             record.device_memory = self._cupy.get_default_memory_pool().used_bytes()
             record.device[0].record()
-        if self._memory:
-            record.memory = tracemalloc.get_traced_memory()[0]
+        record.memory = self._traced()
         record.start = time.perf_counter_ns()
 
     def end(self, event: Event) -> None:
@@ -260,23 +234,21 @@ class _ProfileObserver:
         stop = time.perf_counter_ns()
         record = self._innermost
         assert record is not None
-        memory = tracemalloc.get_traced_memory()[0] if self._memory else 0
+        memory = self._traced()
         if record.device is not None and self._cupy is not None:
             record.device[1].record()
             record.device_memory = (
                 self._cupy.get_default_memory_pool().used_bytes() - record.device_memory
             )
-        self._by_record.pop(id(record)).sequence = _sequence(event)
+        record.sequence = _sequence(event)
         record.stop = stop
         self._innermost = parent = record.parent
-        record.event = None
         if parent is not None:
             parent.overhead_memory += record.memory - record.memory_before
             parent.overhead += record.start - record.entered
         record.memory = memory - record.memory
         if parent is not None:
-            if self._memory:
-                parent.overhead_memory += tracemalloc.get_traced_memory()[0] - memory
+            parent.overhead_memory += self._traced() - memory
             parent.overhead += time.perf_counter_ns() - stop
 
     def events(self) -> EventList:
@@ -287,18 +259,17 @@ class _ProfileObserver:
             self._cupy.cuda.runtime.deviceSynchronize()
         made: dict[int, FunctionEvent] = {}
         now = time.perf_counter_ns()
-        for number, done in enumerate(self._all):
-            record = done.record
+        for number, record in enumerate(self._all):
             if not record.stop:  # a region that goes on after the profile
                 record.stop, record.memory = now, 0
             event = FunctionEvent(
-                done.name,
+                record.name,
                 (record.start - self._began) / 1e3,
                 (record.stop - self._began) / 1e3,
                 id=number,
-                phase=done.phase,
-                sequence_nr=done.sequence,
-                input_shapes=done.shapes,
+                phase=record.phase,
+                sequence_nr=record.sequence,
+                input_shapes=record.shapes,
                 stack=record.stack,
                 overhead=record.overhead / 1e3,
                 cpu_memory_usage=record.memory,
@@ -320,14 +291,14 @@ class _ProfileObserver:
         if self._cupy is None:
             return
         elapsed = {
-            id(d.record): 1e3 * self._cupy.cuda.get_elapsed_time(*d.record.device)
-            for d in self._all
-            if d.record.device is not None
+            id(record): 1e3 * self._cupy.cuda.get_elapsed_time(*record.device)
+            for record in self._all
+            if record.device is not None
         }
         inside = dict.fromkeys(elapsed, 0.0)
-        for done in self._all:
-            if done.record.parent is not None:
-                inside[id(done.record.parent)] += elapsed[id(done.record)]
+        for record in self._all:
+            if record.parent is not None:
+                inside[id(record.parent)] += elapsed[id(record)]
         for key, event in made.items():
             event.append_kernel(event.name, 0, max(0.0, elapsed[key] - inside[key]))
 
