@@ -12,6 +12,7 @@ from typing import Any
 from ... import backend
 from ...core.tensor import Tensor, current_node, make_leaf, wrap
 from ...errors import AutogradError
+from ..backward import grad
 
 host: Any = backend.array_module([])
 """The array library of the host, on which Jacobians are put together and compared."""
@@ -41,6 +42,11 @@ class GradientCheck:
             if isinstance(x, Tensor) and current_node(x) is not None
         ]
 
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Each input that requires grad."""
+        return [x for _, x in self.checked]
+
     def outputs(self, *inputs: Any) -> tuple[Tensor, ...]:
         """What func returns, as a tuple of tensors."""
         out = self.func(*(inputs or self.inputs))
@@ -52,6 +58,11 @@ class GradientCheck:
                     f" {type(o).__name__}."
                 )
         return outs
+
+
+def pull(outputs: Any, inputs: Sequence[Tensor], seeds: Any) -> Any:
+    """The gradients of the inputs, None for one that the outputs do not use; again and again."""
+    return grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
 
 
 def units(x: Tensor) -> tuple[complex, ...]:
@@ -108,16 +119,11 @@ def label(number: complex) -> str:
 
 
 def compare(
-    check: GradientCheck,
-    numerical: Any,
-    analytical: Any,
-    place: int,
-    i: int,
-    out: Tensor,
-    x: Tensor,
-    how: str,
+    check: GradientCheck, numerical: Any, analytical: Any, place: int, i: int, out: Tensor, how: str
 ) -> None:
-    """Raise GradcheckError with both matrices and the largest difference unless they agree."""
+    """Raise GradcheckError with both matrices, of output number `place` by input i, and the largest
+    difference unless they agree.
+    """
     difference = host.abs(analytical - numerical)
     wrong = ~(difference <= check.atol + check.rtol * host.abs(numerical))  # NaN is wrong too
     if not wrong.any():
@@ -129,7 +135,7 @@ def compare(
         " the output, columns: elements of the"
         f" input),\nnumerical:\n{numerical}\nanalytical:\n{analytical}\nThe largest difference is"
         f" {float(difference[row, column]):.6g}, between output {place}{_at(row, out)} and input"
-        f" {i}{_at(column, x)}: numerical {numerical[row, column]:.8g}, analytical"
+        f" {i}{_at(column, check.inputs[i])}: numerical {numerical[row, column]:.8g}, analytical"
         f" {analytical[row, column]:.8g}. {int(wrong.sum())} of {wrong.size} entries differ by more"
         f" than atol + rtol·|numerical| with atol {check.atol:g}, rtol {check.rtol:g}."
     )

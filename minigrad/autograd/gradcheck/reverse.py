@@ -24,6 +24,7 @@ from .comparison import (
     compare,
     host,
     label,
+    pull,
     random_leaf,
     seeded,
     unit,
@@ -43,13 +44,7 @@ def pulled_rows(
     out = outputs[chosen]
     rows: list[list[Any]] = [[] for _ in inputs]
     for row in range(out.numel()):
-        grads = grad(
-            outputs,
-            inputs,
-            seeded(outputs, chosen, unit(out, row, v)),
-            retain_graph=True,
-            allow_unused=True,
-        )
+        grads = pull(outputs, inputs, seeded(outputs, chosen, unit(out, row, v)))
         for x, g, collected in zip(inputs, grads, rows, strict=True):
             if g is not None and g.dtype != x.dtype:
                 raise GradcheckError(
@@ -57,11 +52,7 @@ def pulled_rows(
                 )
             collected.append(wide(g, x))
     return [
-        (
-            host.array(r).reshape(len(r), x.numel())
-            if r
-            else host.zeros((0, x.numel()), wide_dtype(x))
-        )
+        host.array(r, wide_dtype(x)).reshape(out.numel(), x.numel())
         for r, x in zip(rows, inputs, strict=True)
     ]
 
@@ -69,7 +60,7 @@ def pulled_rows(
 def check_reverse(check: GradientCheck, places: Sequence[int], fast: bool, dtypes: bool) -> None:
     """Reverse mode: the same twice, in the right dtypes, and equal to the numerical derivative."""
     outputs = check.outputs()
-    inputs = [x for _, x in check.checked]
+    inputs = check.tensors
     differentiable = [outputs[p] for p in places]
     if dtypes:
         _check_dtypes(inputs, differentiable)
@@ -86,16 +77,8 @@ def check_reverse(check: GradientCheck, places: Sequence[int], fast: bool, dtype
         numerical = central_differences(check, x, outputs)
         for place in places:
             for v in units(outputs[place]):
-                compare(
-                    check,
-                    gradient_of(numerical[place], v),
-                    analytical[place, i, v],
-                    place,
-                    i,
-                    outputs[place],
-                    x,
-                    f"for cotangent {label(v)}",
-                )
+                expected, how = gradient_of(numerical[place], v), f"for cotangent {label(v)}"
+                compare(check, expected, analytical[place, i, v], place, i, outputs[place], how)
 
 
 def _check_reentrant(check: GradientCheck, a: Any, b: Any, place: int, i: int) -> None:
@@ -121,7 +104,7 @@ def _projections_agree(
     vs = [random_leaf(random, x, False) for x in inputs]
     for place in places:
         u = random_leaf(random, outputs[place], False)
-        grads = grad(outputs[place], inputs, wrap(u.array), retain_graph=True, allow_unused=True)
+        grads = pull(outputs[place], inputs, wrap(u.array))
         for x, v, g in zip(inputs, vs, grads, strict=True):
             before = x.array.copy()
             try:
@@ -198,13 +181,7 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     try:
         with observing(watch):
             for i, out in enumerate(outputs):
-                grad(
-                    outputs,
-                    inputs,
-                    seeded(outputs, i, unit(out, 0, 1) if out.numel() else out),
-                    retain_graph=True,
-                    allow_unused=True,
-                )
+                pull(outputs, inputs, seeded(outputs, i, unit(out, 0, 1) if out.numel() else out))
     except DTypeError as error:
         raise GradcheckError(f"gradcheck: a gradient has the wrong dtype: {error}") from error
     finally:
@@ -217,7 +194,7 @@ def check_zero_cotangents(check: GradientCheck, places: Sequence[int]) -> None:
     """A gradient is linear in the incoming one, so it is zero where that is zero."""
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
     zero = [wrap(backend.zeros(o.shape, o.dtype, o.array)) for o in outputs]
-    grads = grad(outputs, [x for _, x in check.checked], zero, allow_unused=True)
+    grads = pull(outputs, check.tensors, zero)
     for (i, x), g in zip(check.checked, grads, strict=True):
         if g is not None and host.nan_to_num(wide(g, x)).any():
             raise GradcheckError(
@@ -231,15 +208,13 @@ def check_undefined(check: GradientCheck, places: Sequence[int]) -> None:
     if len(places) < 2:
         return
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
-    inputs = [x for _, x in check.checked]
+    inputs = check.tensors
     random = backend.random_generator(3)
     for chosen, (place, out) in enumerate(zip(places, outputs, strict=True)):
         v = wrap(random_leaf(random, out, False).array)
-        expected = grad(
-            outputs, inputs, seeded(outputs, chosen, v), retain_graph=True, allow_unused=True
-        )
+        expected = pull(outputs, inputs, seeded(outputs, chosen, v))
         try:
-            alone = grad(out, inputs, v, retain_graph=True, allow_unused=True)
+            alone = pull(out, inputs, v)
         except Exception as error:
             raise GradcheckError(
                 f"backward failed where only output {place} was used ({type(error).__name__}:"
@@ -263,8 +238,7 @@ def pulled_backward(check: GradientCheck) -> Callable[..., tuple[Tensor, ...]]:
     def pulled(*arguments: Any) -> tuple[Tensor, ...]:
         at = replace(check, inputs=arguments[:count])
         outs = [o for o in at.outputs() if current_node(o) is not None]
-        inputs = [x for _, x in at.checked]
-        grads = grad(outs, inputs, arguments[count:], create_graph=True, allow_unused=True)
+        grads = grad(outs, at.tensors, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
     return pulled
