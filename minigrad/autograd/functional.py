@@ -90,12 +90,10 @@ def jacobian(
             ' outputs. strategy="forward-mode" gives the derivative of a holomorphic function;'
             " vectorize=True gives the pulls of 1, which are its conjugate."
         )
-    rows = _rows(lambda *seeds: pulled(outs, seeds, own, create_graph), outs, own, vectorize)
+    pull: Callable[..., Sequence[Tensor]] = lambda *seeds: pulled(outs, seeds, own, create_graph)
+    rows = _at_each(lambda: all_rows(pull, outs), pull, outs, own, vectorize)
     blocks = row_blocks(rows, outs, own)
-    if strict and create_graph:
-        for row in blocks:
-            _check_differentiable(row, "jacobian: the Jacobian")
-    return _nested(blocks, single_out, single, create_graph)
+    return _nested(blocks, single_out, single, create_graph, strict)
 
 
 @enable_grad()
@@ -116,12 +114,8 @@ def hessian(
     """
     _check_function(func, "hessian")
     single, points = _tensors(inputs, "inputs", "hessian")
-    _check_strategy(
-        "hessian: outer_jacobian_strategy",
-        outer_jacobian_strategy,
-        ("reverse-mode", "forward-mode"),
-    )
-
+    modes = ("reverse-mode", "forward-mode")
+    _check_strategy("hessian: outer_jacobian_strategy", outer_jacobian_strategy, modes)
     for i, x in enumerate(points):
         require_differentiable(x, f"hessian: input {i}")
 
@@ -150,9 +144,8 @@ def vjp(
     single, own = _begin(func, inputs, create_graph, "vjp")
     single_out, outs = _outputs(func, own, "vjp", strict)
     seeds = _direction(v, outs, single_out, "vjp", "the function returns")
-    pulls = _filled(
-        pulled_or_none(outs, seeds, own, create_graph), own, "vjp: the output", strict, create_graph
-    )
+    found = pulled_or_none(outs, seeds, own, create_graph)
+    pulls = _filled(found, own, "vjp: the output", strict, create_graph)
     return _finished(outs, single_out, create_graph), _finished(pulls, single, create_graph)
 
 
@@ -197,13 +190,8 @@ def vhp(
     directions = _direction(v, own, single, "vhp", "the input is")
     single_out, outs = _outputs(func, own, "vhp", strict)
     slopes = _slopes(_one_number(single_out, outs, "vhp"), own, "vhp", strict)
-    products = _filled(
-        pulled_or_none(slopes, directions, own, create_graph),
-        own,
-        "vhp: the gradient",
-        strict,
-        create_graph,
-    )
+    pulls = pulled_or_none(slopes, directions, own, create_graph)
+    products = _filled(pulls, own, "vhp: the gradient", strict, create_graph)
     return _finished(outs, single_out, create_graph), _finished(products, single, create_graph)
 
 
@@ -226,9 +214,8 @@ def hvp(
         return (out, *_slopes(out, x, "hvp", strict, record))
 
     try:
-        _, results, pushed = _pushed(
-            partial(gradient, create_graph or strict), own, directions, "hvp"
-        )
+        recorded = partial(gradient, create_graph or strict)
+        _, results, pushed = _pushed(recorded, own, directions, "hvp")
     except NotDifferentiableError:
         results = gradient(True, *own)
         pushed = _double_backward(results, own, directions, create_graph)
@@ -374,8 +361,11 @@ def _constant(x: Tensor) -> Tensor:
 
 
 def _nested(
-    blocks: list[list[Tensor]], single_out: bool, single_in: bool, create_graph: bool
+    blocks: list[list[Tensor]], single_out: bool, single_in: bool, create_graph: bool, strict: bool
 ) -> Any:
+    if strict and create_graph:
+        for row in blocks:
+            _check_differentiable(row, "jacobian: the Jacobian")
     rows = tuple(_finished(row, single_in, create_graph) for row in blocks)
     return rows[0] if single_out else rows
 
@@ -452,11 +442,8 @@ def _check_differentiable(results: Sequence[Tensor], what: str) -> None:
 def _slopes(out: Tensor, own: Tensors, caller: str, strict: bool, record: bool = True) -> Tensors:
     """The gradient of one number, differentiable in turn if `record`."""
     seed = wrap(backend.ones(out.shape, out.dtype, out.array))
-    return tuple(
-        _filled(
-            pulled_or_none([out], [seed], own, record), own, f"{caller}: the output", strict, False
-        )
-    )
+    pulls = pulled_or_none([out], [seed], own, record)
+    return tuple(_filled(pulls, own, f"{caller}: the output", strict, False))
 
 
 def _pushed(
@@ -486,32 +473,24 @@ def _double_backward(
     return pulled_or_none([p for p, _ in known], [v for _, v in known], cotangents, create_graph)
 
 
-def _rows(
-    pull: Callable[..., Sequence[Tensor]], outs: Tensors, own: Tensors, vectorize: bool | None
-) -> list[Tensor]:
-    """The pulls of all unit cotangents, of shape (n, *input.shape) for each input: in one pass,
-    or one by one.
-    """
+def _at_each(
+    all_at_once: Callable[[], Sequence[Tensor]],
+    function: Callable[..., Sequence[Tensor]],
+    of: Tensors,
+    like: Tensors | None,
+    vectorize: bool | None,
+) -> Sequence[Tensor]:
+    """`function` of each unit seed of the tensors, stacked: in one pass, or one by one."""
     if vectorize is not False:
         try:
-            return all_rows(pull, outs)
+            return all_at_once()
         except BatchingError:
             if vectorize:
                 raise
-    return _one_by_one(pull, unit_seeds(outs), own)
-
-
-def _one_by_one(
-    function: Callable[..., Sequence[Tensor]],
-    seeds: Sequence[Tensor],
-    like: Sequence[Tensor] | None = None,
-) -> list[Tensor]:
-    """`function` of the i-th part of all seeds, for each i; the results stacked."""
+    seeds = unit_seeds(of)
     parts = [function(*(s[i] for s in seeds)) for i in range(seeds[0].shape[0])]
     if not parts:
-        if like is not None:
-            return [zeros_like(x)[None][:0] for x in like]
-        return list(vmap(function)(*seeds))
+        return all_at_once() if like is None else [zeros_like(x)[None][:0] for x in like]
     return [stack(column) for column in zip(*parts, strict=True)]
 
 
@@ -523,12 +502,9 @@ def _jacobian_forward(
     strict: bool,
     vectorize: bool | None,
 ) -> Any:
-    recorded = create_graph or strict
-    own = (
-        _prepared(points, create_graph, "jacobian")
-        if recorded
-        else tuple(wrap(x.array, None, x.tangents) for x in points)
-    )
+    own = tuple(wrap(x.array, None, x.tangents) for x in points)
+    if create_graph or strict:
+        own = _prepared(points, create_graph, "jacobian")
     seen: list[bool] = []
 
     def push(*tangents: Tensor) -> Tensors:
@@ -538,18 +514,6 @@ def _jacobian_forward(
         seen[:] = [single_out]
         return tuple(zeros_like(o) if t is None else t for o, t in zip(outs, pushed, strict=True))
 
-    seeds = unit_seeds(own)
-    if vectorize is False:
-        columns = _one_by_one(push, seeds)
-    else:
-        try:
-            columns = list(vmap(push)(*seeds))
-        except BatchingError:
-            if vectorize:
-                raise
-            columns = _one_by_one(push, seeds)
+    columns = _at_each(lambda: vmap(push)(*unit_seeds(own)), push, own, None, vectorize)
     blocks = column_blocks(columns, own)
-    if strict and create_graph:
-        for row in blocks:
-            _check_differentiable(row, "jacobian: the Jacobian")
-    return _nested(blocks, seen[0], single, create_graph)
+    return _nested(blocks, seen[0], single, create_graph, strict)
