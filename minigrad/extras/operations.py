@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.primitive import constant
+from ..core.primitive import Primitive, constant
 from ..ops.elementwise import function, real_function, where, zeros_like
 from ..ops.elementwise.logic import predicate
 from .operands import as_arrays
@@ -64,23 +64,19 @@ exponent = constant(
     "exponent", lambda xp, x: xp.frexp(x)[1], real_only=True, pointwise=True, dtype="int32"
 )
 """The whole number e with ½ ≤ |x| / 2ᵉ < 1, and 0 for 0 (int32)."""
-gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True, pointwise=True)
+
+
+def _whole(name: str) -> Primitive:
+    """Declare an operation on integers that array libraries have."""
+    forward = lambda xp, a, b: getattr(xp, name)(a, b)
+    return constant(name, forward, promote="same", real_only=True, pointwise=True)
+
+
+gcd = _whole("gcd")
 """The greatest common divisor."""
-lcm = constant("lcm", lambda xp, a, b: xp.lcm(a, b), promote="same", real_only=True, pointwise=True)
+lcm = _whole("lcm")
 """The least common multiple."""
-left_shift = constant(
-    "left_shift",
-    lambda xp, a, b: xp.left_shift(a, b),
-    promote="same",
-    real_only=True,
-    pointwise=True,
-)
+left_shift = _whole("left_shift")
 """The bits of a moved up by b places."""
-right_shift = constant(
-    "right_shift",
-    lambda xp, a, b: xp.right_shift(a, b),
-    promote="same",
-    real_only=True,
-    pointwise=True,
-)
+right_shift = _whole("right_shift")
 """The bits of a moved down by b places."""

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
-from ..core.primitive import constant, general
+from ..core.primitive import Primitive, RuleFunction, constant, general
 from ..ops.batch import axes_from_the_right
 from ..ops.costs import MOVES, cubic, solve_cost
 from ..ops.diagonals import diagonal_matrix, main_diagonal, tril, triu
@@ -217,6 +217,24 @@ detsign = general(
 # ----------------------------------------------------------------------------------- factorisations
 
 
+def _factors(
+    name: str, count: int, pull: RuleFunction, push: RuleFunction, cost: Any, *settings: Any
+) -> Primitive:
+    """Declare a factorisation into `count` arrays that the array library has; where a real matrix
+    has complex factors, all of them are complex.
+    """
+
+    def forward(xp: Any, x: Any) -> tuple[Any, ...]:
+        factors = call_linalg(name, getattr(xp.linalg, name), x, *settings)
+        if name == "eig" and x.dtype.kind != "c":
+            dtype = "complex64" if x.dtype == "float32" else "complex128"
+            return tuple(factor.astype(dtype) for factor in factors)
+        return tuple(factors)
+
+    options: dict[str, Any] = {"outputs": count, "batch": axes_from_the_right, "cost": cost}
+    return general(name, forward, [pull], [push], conjugates=True, **options)
+
+
 def _half_lower(x: Any) -> Any:
     """The lower triangle with half of the diagonal: x = this + its adjoint, for Hermitian x."""
     return (tril(x, offset=0) + tril(x, offset=-1)) * 0.5
@@ -271,16 +289,7 @@ def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
     return tr - q @ upper, upper @ r
 
 
-qr = general(
-    "qr",
-    lambda xp, x: tuple(call_linalg("qr", xp.linalg.qr, x)),
-    [_qr_pull],
-    [_qr_push],
-    conjugates=True,
-    outputs=2,
-    batch=axes_from_the_right,
-    cost=cubic(1),
-)
+qr = _factors("qr", 2, _qr_pull, _qr_push, cubic(1))
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows
 as columns, which must be independent.
 """
@@ -319,16 +328,7 @@ def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-eigh = general(
-    "eigh",
-    lambda xp, x: tuple(call_linalg("eigh", xp.linalg.eigh, x)),
-    [_eigh_pull],
-    [_eigh_push],
-    conjugates=True,
-    outputs=2,
-    batch=axes_from_the_right,
-    cost=cubic(4),
-)
+eigh = _factors("eigh", 2, _eigh_pull, _eigh_push, cubic(4))
 """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of
 which only the lower triangle is read.
 """
@@ -369,27 +369,10 @@ def _svd_push(t: Any, y: Any) -> tuple[Any, Any, Any]:
     return du, real(main_diagonal(p)), adjoint(dv)
 
 
-svd = general(
-    "svd",
-    lambda xp, x: tuple(call_linalg("svd", xp.linalg.svd, x, False)),
-    [_svd_pull],
-    [_svd_push],
-    conjugates=True,
-    outputs=3,
-    batch=axes_from_the_right,
-    cost=cubic(8),
-)
+svd = _factors("svd", 3, _svd_pull, _svd_push, cubic(8), False)
 """U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A;
 singular values real and descending.
 """
-
-
-def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
-    w, v = call_linalg("eig", xp.linalg.eig, x)
-    dtype = (
-        x.dtype if x.dtype.kind == "c" else "complex64" if x.dtype == "float32" else "complex128"
-    )
-    return w.astype(dtype), v.astype(dtype)
 
 
 def _eig_pull(g: Any, y: Any) -> Any:
@@ -413,16 +396,7 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = general(
-    "eig",
-    _eig,
-    [_eig_pull],
-    [_eig_push],
-    conjugates=True,
-    outputs=2,
-    batch=axes_from_the_right,
-    cost=cubic(10),
-)
+eig = _factors("eig", 2, _eig_pull, _eig_push, cubic(10))
 """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is
 real. The largest element of each vector is real in LAPACK's choice of its phase, which the
 derivative leaves alone.

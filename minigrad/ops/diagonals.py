@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import diagonal_view
-from ..core.primitive import linear
+from ..core.primitive import Primitive, linear, registry
 from .batch import axes_from_the_right, shift_diagonal
 from .costs import MOVES
 
@@ -44,23 +44,23 @@ diagonal_backward = linear(
     cost=MOVES,
 )
 """Zeros of `shape` with g on the diagonal."""
-tril = linear(
-    "tril",
-    lambda xp, x, *, offset: xp.tril(x, offset),
-    lambda g, *, offset: tril(g, offset=offset),
-    batch=axes_from_the_right,
-    shape="first",
-    cost=MOVES,
-)
+
+
+def _triangle(name: str) -> Primitive:
+    """Declare a triangle that array libraries have; it is its own transpose."""
+    return linear(
+        name,
+        lambda xp, x, *, offset: getattr(xp, name)(x, offset),
+        lambda g, *, offset: registry[name](g, offset=offset),
+        batch=axes_from_the_right,
+        shape="first",
+        cost=MOVES,
+    )
+
+
+tril = _triangle("tril")
 """The elements on and below diagonal number `offset` of the last two axes, zeros above."""
-triu = linear(
-    "triu",
-    lambda xp, x, *, offset: xp.triu(x, offset),
-    lambda g, *, offset: triu(g, offset=offset),
-    batch=axes_from_the_right,
-    shape="first",
-    cost=MOVES,
-)
+triu = _triangle("triu")
 """The elements on and above diagonal number `offset` of the last two axes, zeros below."""
 
 

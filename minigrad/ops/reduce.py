@@ -16,7 +16,7 @@ from ..backend import (
     is_narrow,
     numpy,
 )
-from ..core.primitive import constant, general, linear
+from ..core.primitive import Primitive, constant, general, linear
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
 from .elementwise import in_float32, ones_like, where
@@ -139,69 +139,42 @@ mean = linear(
     graph_name=reduction_name("Mean"),
 )
 
-_SHARED_PULL = "g * (x == y) / sum(x == y)"
-_SHARED_PUSH = "sum(t * (x == y)) / sum(x == y)"
 
-amax = general(
-    "amax",
-    lambda xp, x, *, axes, keepdims: x.max(axis=axes, keepdims=keepdims),
-    [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
-    [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
-    symbol="max",
-    pull_notation=_SHARED_PULL,
-    push_notation=_SHARED_PUSH,
-    real_only=True,
-    batch=shift_axes,
-    shape=reduced_shape,
-    reduction="largest",
-    cost=comparisons,
-)
-"""Largest element; equal ones share the gradient evenly."""
-amin = general(
-    "amin",
-    lambda xp, x, *, axes, keepdims: x.min(axis=axes, keepdims=keepdims),
-    [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
-    [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
-    symbol="min",
-    pull_notation=_SHARED_PULL,
-    push_notation=_SHARED_PUSH,
-    real_only=True,
-    batch=shift_axes,
-    shape=reduced_shape,
-    cost=comparisons,
-)
-argmax = constant(
-    "argmax",
-    lambda xp, x, *, axis, keepdims: x.argmax(axis=axis, keepdims=keepdims),
-    real_only=True,
-    batch=shift_axis_or_all,
-    dtype="int64",
-    cost=comparisons,
-)
-argmin = constant(
-    "argmin",
-    lambda xp, x, *, axis, keepdims: x.argmin(axis=axis, keepdims=keepdims),
-    real_only=True,
-    batch=shift_axis_or_all,
-    dtype="int64",
-    cost=comparisons,
-)
-all_ = constant(
-    "all",
-    lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims),
-    batch=shift_axes,
-    shape=reduced_shape,
-    dtype="bool",
-    cost=comparisons,
-)
-any_ = constant(
-    "any",
-    lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims),
-    batch=shift_axes,
-    shape=reduced_shape,
-    dtype="bool",
-    cost=comparisons,
-)
+def _extreme(name: str, method: str, **options: Any) -> Primitive:
+    """Declare a largest or smallest element; equal ones share the gradient evenly."""
+    return general(
+        name,
+        lambda xp, x, *, axes, keepdims: getattr(x, method)(axis=axes, keepdims=keepdims),
+        [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
+        [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
+        symbol=method,
+        pull_notation="g * (x == y) / sum(x == y)",
+        push_notation="sum(t * (x == y)) / sum(x == y)",
+        real_only=True,
+        batch=shift_axes,
+        shape=reduced_shape,
+        cost=comparisons,
+        **options,
+    )
+
+
+def _place(name: str) -> Primitive:
+    """Declare the index of an extreme along one axis, or among all elements."""
+    forward = lambda xp, x, *, axis, keepdims: getattr(x, name)(axis=axis, keepdims=keepdims)
+    options: dict[str, Any] = {"batch": shift_axis_or_all, "dtype": "int64", "cost": comparisons}
+    return constant(name, forward, real_only=True, **options)
+
+
+def _question(name: str) -> Primitive:
+    """Declare whether all or any elements are true."""
+    forward = lambda xp, x, *, axes, keepdims: getattr(x, name)(axis=axes, keepdims=keepdims)
+    options: dict[str, Any] = {"shape": reduced_shape, "dtype": "bool", "cost": comparisons}
+    return constant(name, forward, batch=shift_axes, **options)
+
+
+amax, amin = _extreme("amax", "max", reduction="largest"), _extreme("amin", "min")
+argmax, argmin = _place("argmax"), _place("argmin")
+all_, any_ = _question("all"), _question("any")
 
 
 def _shares(x: Any, y: Any, axes: Axes) -> Any:

@@ -77,25 +77,20 @@ conj = general(
     pointwise=True,
     cost=EACH,
 )
+_part: dict[str, Any] = {"conjugates": True, "view": True, "pointwise": True, "dtype": "real"}
 real = general(
     "real",
     lambda xp, x: x.real,
     [lambda g: g],
     [lambda t: real(t)],
-    conjugates=True,
-    view=True,
-    pointwise=True,
-    dtype="real",
+    **_part,
 )
 imag = general(
     "imag",
     lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype),
     [lambda g: make_complex(zeros_like(g), g)],
     [lambda t: imag(t)],
-    conjugates=True,
-    view=True,
-    pointwise=True,
-    dtype="real",
+    **_part,
 )
 
 

@@ -38,6 +38,13 @@ def _ordering(name: str, compare: Callable[..., Any], scalar: str) -> Primitive:
     return predicate(name, forward, promote="same", real_only=True, scalar=scalar)
 
 
+def _bitwise(name: str, operation: Callable[..., Any], symbol: str) -> Primitive:
+    """Declare an operation on each bit of two operands."""
+    forward = lambda xp, a, b: _of_bits(operation, symbol, a, b)
+    options: dict[str, Any] = {"pointwise": True, "integers": "modulo"}
+    return constant(name, forward, promote="same", scalar=f"a {symbol} b", **options)
+
+
 eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")
 ne = predicate("ne", lambda xp, a, b: a != b, promote="same", scalar="a != b")
 lt = _ordering("lt", operator.lt, "a < b")
@@ -51,30 +58,9 @@ logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b), sc
 logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b), scalar="a or b")
 logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b), scalar="xor(a, b)")
 logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x), scalar="not x")
-bitwise_and = constant(
-    "bitwise_and",
-    lambda xp, a, b: _of_bits(operator.and_, "&", a, b),
-    promote="same",
-    pointwise=True,
-    integers="modulo",
-    scalar="a & b",
-)
-bitwise_or = constant(
-    "bitwise_or",
-    lambda xp, a, b: _of_bits(operator.or_, "|", a, b),
-    promote="same",
-    pointwise=True,
-    integers="modulo",
-    scalar="a | b",
-)
-bitwise_xor = constant(
-    "bitwise_xor",
-    lambda xp, a, b: _of_bits(operator.xor, "^", a, b),
-    promote="same",
-    pointwise=True,
-    integers="modulo",
-    scalar="a ^ b",
-)
+bitwise_and = _bitwise("bitwise_and", operator.and_, "&")
+bitwise_or = _bitwise("bitwise_or", operator.or_, "|")
+bitwise_xor = _bitwise("bitwise_xor", operator.xor, "^")
 bitwise_not = constant(
     "bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), pointwise=True, scalar="~x"
 )

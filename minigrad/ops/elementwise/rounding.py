@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...backend import divide_integers, ignore_float_errors
-from ...core.primitive import elementwise
+from ...core.primitive import Primitive, elementwise
 from ..costs import EACH
 from .copies import zeros_like
 
@@ -19,32 +20,24 @@ def sign_of(x: Any) -> Any:
         return (x > 0).astype(x.dtype) - (x < 0)
 
 
-sign = elementwise(
+def _step(name: str, forward: Callable[..., Any], *, inputs: int = 1, **options: Any) -> Primitive:
+    """Declare a function that is constant but for its steps: its derivative is 0."""
+    rules = [lambda g: zeros_like(g)] * inputs
+    return elementwise(name, forward, *rules, real_only=True, **options)
+
+
+def _rounding(name: str) -> Primitive:
+    """Declare a rounding that array libraries have; integers stay as they are."""
+    return _step(name, lambda xp, x: x.copy() if x.dtype.kind in "biu" else getattr(xp, name)(x))
+
+
+sign = _step(
     "sign",
     lambda xp, x: sign_of(x),
-    lambda g: zeros_like(g),
-    real_only=True,
     scalar="where(x > 0, 1, where(x < 0, -1, 0))",
     cost=EACH,
 )
-floor = elementwise(
-    "floor",
-    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x),
-    lambda g: zeros_like(g),
-    real_only=True,
-)
-ceil = elementwise(
-    "ceil",
-    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x),
-    lambda g: zeros_like(g),
-    real_only=True,
-)
-trunc = elementwise(
-    "trunc",
-    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x),
-    lambda g: zeros_like(g),
-    real_only=True,
-)
+floor, ceil, trunc = _rounding("floor"), _rounding("ceil"), _rounding("trunc")
 
 
 def _round(x: Any, decimals: int) -> Any:
@@ -53,11 +46,9 @@ def _round(x: Any, decimals: int) -> Any:
     return x.astype("float32").round(decimals).astype(x.dtype) if half else x.round(decimals)
 
 
-round_ = elementwise(
+round_ = _step(
     "round",
     lambda xp, x, *, decimals: _round(x, decimals),
-    lambda g: zeros_like(g),
-    real_only=True,
     scalar=lambda *, decimals: "round(x)" if decimals == 0 else None,
 )
 
@@ -79,12 +70,10 @@ def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
     return xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
 
 
-floor_divide = elementwise(
+floor_divide = _step(
     "floor_divide",
     lambda xp, a, b: _whole(xp.floor_divide, a, b),
-    lambda g: zeros_like(g),
-    lambda g: zeros_like(g),
-    real_only=True,
+    inputs=2,
     integers="modulo",
     cost=(1, 0, 1),
     notation="a // b",
@@ -109,12 +98,10 @@ fmod = elementwise(
     integers="modulo",
     cost=(2, 1, 1),
 )
-trunc_divide = elementwise(
+trunc_divide = _step(
     "trunc_divide",
     lambda xp, a, b: _whole_quotient(xp, a, b),
-    lambda g: zeros_like(g),
-    lambda g: zeros_like(g),
-    real_only=True,
+    inputs=2,
     integers="modulo",
     scalar="trunc(a / b)",
     scales=True,
