@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, ClassVar, TypeVar
 
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
@@ -17,12 +18,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+T = TypeVar("T", bound="_Table")
+
+
 class _Table(Module):
     """What the layers that choose rows of a matrix share."""
 
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
+    from_pretrained: ClassVar[Any]
 
     def _take(self, rows: Any, freeze: bool, dtype: Any, device: Any) -> None:
         """Make the weight, of `rows` themselves if they are given, and put padding_idx in range."""
@@ -57,6 +62,31 @@ class _Table(Module):
         return shape[0], shape[1]
 
 
+def _made_of_rows(layer: type[T]) -> type[T]:
+    """Add `from_pretrained`, whose arguments are the given rows, and the settings of the layer."""
+    others = ("num_embeddings", "embedding_dim", "_weight", "_freeze", "dtype", "device")
+    settings = [p for p in inspect.signature(layer).parameters.values() if p.name not in others]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    freeze = inspect.Parameter("freeze", kind, default=True, annotation="bool")
+    rows = [inspect.Parameter(name, kind) for name in ("cls", "embeddings")]
+    signature = inspect.Signature([*rows, freeze, *settings])
+
+    def from_pretrained(*args: Any, **options: Any) -> Any:
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
+        frozen unless freeze=False. Row padding_idx keeps its numbers and gets no gradient. Raises
+        ShapeError unless embeddings is a matrix.
+        """
+        given = signature.bind(*args, **options).arguments
+        cls, embeddings = given.pop("cls"), given.pop("embeddings")
+        given |= {"_weight": embeddings, "_freeze": given.pop("freeze", True)}
+        return cls(*cls._sizes(embeddings), **given)
+
+    setattr(from_pretrained, "__signature__", signature)  # noqa: B010
+    layer.from_pretrained = classmethod(from_pretrained)
+    return layer
+
+
+@_made_of_rows
 class Embedding(_Table):
     """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by
     integers. Row padding_idx is zero and gets no gradient. max_norm, norm_type and
@@ -93,32 +123,6 @@ class Embedding(_Table):
         self.sparse = sparse
         self._take(_weight, _freeze, dtype, device)
 
-    @classmethod
-    def from_pretrained(
-        cls,
-        embeddings: Any,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Embedding:
-        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
-        frozen unless freeze=False. Row padding_idx keeps its numbers and gets no gradient. Raises
-        ShapeError unless embeddings is a matrix.
-        """
-        settings: tuple[Any, ...] = (
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            embeddings,
-            freeze,
-        )
-        return cls(*cls._sizes(embeddings), *settings)
-
     def forward(self, x: Any) -> Tensor:
         return F.embedding(
             x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
@@ -130,6 +134,7 @@ class Embedding(_Table):
         )
 
 
+@_made_of_rows
 class EmbeddingBag(_Table):
     """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal
     with variance 1 at first, for each bag of integers. Row padding_idx is zero, counts as not being
@@ -161,40 +166,6 @@ class EmbeddingBag(_Table):
         self.scale_grad_by_freq = scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         self._take(_weight, _freeze, dtype, device)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        embeddings: Any,
-        freeze: bool = True,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-    ) -> EmbeddingBag:
-        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
-        frozen unless freeze=False. Raises ShapeError unless embeddings is a matrix.
-        """
-        rest: dict[str, Any] = {
-            "_weight": embeddings,
-            "include_last_offset": include_last_offset,
-            "padding_idx": padding_idx,
-        }
-        rows, width = cls._sizes(embeddings)
-        return cls(
-            rows,
-            width,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            mode,
-            sparse,
-            _freeze=freeze,
-            **rest,
-        )
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
         return F.embedding_bag(
