@@ -144,10 +144,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, source: TensorLike) -> Tenso
     x, mask = broadcast_tensors(x, _mask(mask, "masked_scatter"))
     count = int(fn.sum(mask).item())
     source = as_tensor(source)
-    if source.dtype != x.dtype:
-        raise DTypeError(
-            f"masked_scatter: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
-        )
+    _check_dtype("masked_scatter", x, source)
     if source.numel() < count:
         raise ShapeError(
             f"masked_scatter: the mask is true {count} times, the source has only {source.numel()}"
@@ -157,6 +154,13 @@ def masked_scatter(x: TensorLike, mask: TensorLike, source: TensorLike) -> Tenso
 
 
 # --------------------------------------------------------------------------------- writing by index
+
+
+def _check_dtype(function: str, x: Tensor, given: Tensor, what: str = "the source") -> None:
+    if given.dtype != x.dtype:
+        raise DTypeError(
+            f"{function}: {what} must have the dtype of x, {x.dtype}, got {given.dtype}."
+        )
 
 
 def _place(x: Tensor, dim: int, index: TensorLike, function: str) -> tuple[int, Tensor]:
@@ -185,10 +189,7 @@ def _parts(
     """
     axis, index = _place(x, dim, index, function)
     source, copies = as_tensor(source), function == "index_copy"
-    if source.dtype != x.dtype:
-        raise DTypeError(
-            f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
-        )
+    _check_dtype(function, x, source)
     if not copies:
         _check_one_place(function, x, index)
     parts = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
@@ -288,8 +289,7 @@ def scatter(
         return flat.reshape(x.shape)
     fits_within("scatter", "x", index.shape, x.shape, axis)
     if isinstance(src, Tensor):
-        if src.dtype != x.dtype:
-            raise DTypeError(f"scatter: src must have the dtype of x, {x.dtype}, got {src.dtype}.")
+        _check_dtype("scatter", x, src, "src")
         fits_within("scatter", "src", index.shape, src.shape)
         source = src[tuple(slice(0, n) for n in index.shape)]
     else:
@@ -336,10 +336,7 @@ def scatter_reduce(
         )
     axis = fn.axis_of(x.ndim, dim, "scatter_reduce")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter_reduce")
-    if src.dtype != x.dtype:
-        raise DTypeError(
-            f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}."
-        )
+    _check_dtype("scatter_reduce", x, src, "src")
     if index.numel() == 0:
         return fn.clone(x)
     same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
@@ -456,10 +453,7 @@ def put(x: TensorLike, index: TensorLike, source: TensorLike, accumulate: bool =
     """
     x, source = as_tensor(x), as_tensor(source)
     index = as_index(index, x.numel(), "put", negative=True)
-    if source.dtype != x.dtype:
-        raise DTypeError(
-            f"put: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
-        )
+    _check_dtype("put", x, source)
     if source.numel() != index.numel():
         raise ShapeError(f"put: {index.numel()} indices for {source.numel()} elements.")
     return written(

@@ -56,6 +56,11 @@ def without_graph(value: Any, function: str, name: str) -> Any:
     return value
 
 
+def like(x: Tensor, dtype: Any, device: Any) -> dict[str, Any]:
+    """The dtype and the device, those of x unless given."""
+    return {"dtype": dtype or x.dtype, "device": device or backend.device_of(x.array)}
+
+
 def not_negative(sizes: Shape) -> Shape:
     """`sizes` themselves. Raises ShapeError for a negative one."""
     if any(n < 0 for n in sizes):

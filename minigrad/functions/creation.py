@@ -18,7 +18,7 @@ from ..entry_points import made_of_data, new_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, attach, public, publish, unlisted
 from ..ops import elementwise as ew
-from .arguments import not_negative, sizes_of, without_graph
+from .arguments import like, not_negative, sizes_of, without_graph
 
 
 def __init__(
@@ -123,25 +123,15 @@ def full(
 @public(method=False, out=True)
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the given sizes."""
-    return full(
-        sizes_of(size),
-        0,
-        dtype=dtype or backend.default_dtype(),
-        device=device,
-        requires_grad=requires_grad,
-    )
+    dtype = dtype or backend.default_dtype()
+    return full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public(method=False, out=True)
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of the given sizes."""
-    return full(
-        sizes_of(size),
-        1,
-        dtype=dtype or backend.default_dtype(),
-        device=device,
-        requires_grad=requires_grad,
-    )
+    dtype = dtype or backend.default_dtype()
+    return full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public(method=False, out=True)
@@ -156,13 +146,8 @@ def scalar_tensor(
     value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A 0-d tensor of one number, in the default dtype unless another is given."""
-    return full(
-        (),
-        value,
-        dtype=dtype or backend.default_dtype(),
-        device=device,
-        requires_grad=requires_grad,
-    )
+    dtype = dtype or backend.default_dtype()
+    return full((), value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def full_like(
@@ -174,14 +159,8 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """One value in the shape and (unless given) dtype of x, without history."""
-    x = as_tensor(x)
-    return full(
-        x.shape,
-        fill_value,
-        dtype=dtype or x.dtype,
-        device=device or backend.device_of(x.array),
-        requires_grad=requires_grad,
-    )
+    where = like(as_tensor(x), dtype, device)
+    return full(as_tensor(x).shape, fill_value, requires_grad=requires_grad, **where)
 
 
 def zeros_like(

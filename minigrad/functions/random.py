@@ -12,7 +12,7 @@ from ..entry_points import new_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
 from ..ops import random as random_ops
-from .arguments import not_below, not_negative, sizes_of
+from .arguments import like, not_below, not_negative, sizes_of
 
 
 def manual_seed(seed: int) -> None:
@@ -37,35 +37,26 @@ def set_random_state(state: Any) -> None:
 get_rng_state, set_rng_state = random_state, set_random_state
 
 
-def _drawn_on(device: Any) -> dict[str, str]:
-    """The parameter that says where to draw; none for the CPU."""
-    return {} if device is None or str(device) == "cpu" else {"device": str(device)}
+def _drawn(operation: Any, size: Any, device: Any, requires_grad: bool, **how: Any) -> Tensor:
+    """What an operation draws on a device, the CPU by default."""
+    if device is not None and str(device) != "cpu":
+        how["device"] = str(device)
+    numbers = drawn(lambda shape: operation(shape=shape, **how), not_negative(sizes_of(size)))
+    return new_tensor(numbers, requires_grad)
 
 
 @public(method=False, out=True)
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return new_tensor(
-        drawn(
-            lambda s: random_ops.uniform(shape=s, dtype=wanted, **_drawn_on(device)),
-            not_negative(sizes_of(size)),
-        ),
-        requires_grad,
-    )
+    dtype = backend.as_dtype(dtype) or backend.default_dtype()
+    return _drawn(random_ops.uniform, size, device, requires_grad, dtype=dtype)
 
 
 @public(method=False, out=True)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return new_tensor(
-        drawn(
-            lambda s: random_ops.normal(shape=s, dtype=wanted, **_drawn_on(device)),
-            not_negative(sizes_of(size)),
-        ),
-        requires_grad,
-    )
+    dtype = backend.as_dtype(dtype) or backend.default_dtype()
+    return _drawn(random_ops.normal, size, device, requires_grad, dtype=dtype)
 
 
 @public(method=False, out=True)
@@ -92,16 +83,8 @@ def randint(
     if low >= high:
         raise ValueError(f"randint: low must be smaller than high, got low={low} and high={high}.")
     kind = backend.as_dtype(dtype) or backend.int64
-    sizes = not_negative(sizes_of([size or ()]))
-    return new_tensor(
-        drawn(
-            lambda s: random_ops.integers(
-                low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)
-            ),
-            sizes,
-        ),
-        requires_grad,
-    )
+    how = {"low": low, "high": high, "dtype": kind}
+    return _drawn(random_ops.integers, [size or ()], device, requires_grad, **how)
 
 
 def rand_like(
@@ -109,12 +92,7 @@ def rand_like(
 ) -> Tensor:
     """Uniform random numbers in the shape and dtype of x."""
     x = as_tensor(x)
-    return rand(
-        x.shape,
-        dtype=dtype or x.dtype,
-        device=device or backend.device_of(x.array),
-        requires_grad=requires_grad,
-    )
+    return rand(x.shape, requires_grad=requires_grad, **like(x, dtype, device))
 
 
 def randn_like(
@@ -122,12 +100,7 @@ def randn_like(
 ) -> Tensor:
     """Normal random numbers in the shape and dtype of x."""
     x = as_tensor(x)
-    return randn(
-        x.shape,
-        dtype=dtype or x.dtype,
-        device=device or backend.device_of(x.array),
-        requires_grad=requires_grad,
-    )
+    return randn(x.shape, requires_grad=requires_grad, **like(x, dtype, device))
 
 
 def randint_like(
@@ -140,9 +113,7 @@ def randint_like(
 ) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
-    return randint(
-        low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array)
-    )
+    return randint(low, high, x.shape, **like(x, dtype, device))
 
 
 @public(method=False, out=True)
