@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import traceback
 from contextlib import ContextDecorator
+from dataclasses import dataclass
 from types import CodeType
 from weakref import WeakKeyDictionary
 
@@ -82,39 +83,26 @@ def _use(observer: _Anomaly | None) -> None:
         observers.add_observer(observer)
 
 
+@dataclass(slots=True, eq=False)
 class _Birth:
     """Where a node was made: the user's frames, outermost first, and, if a backward pass made
     it, the node that was being pulled.
     """
 
-    __slots__ = ("frames", "inducer", "name")
-
-    def __init__(
-        self, name: str, frames: list[tuple[CodeType, int]], inducer: _Birth | None
-    ) -> None:
-        self.name, self.frames, self.inducer = name, frames, inducer
+    name: str
+    frames: list[tuple[CodeType, int]]
+    inducer: _Birth | None
 
     def text(self) -> str:
         """The traceback, and that of the call which induced the backward pass, if one did."""
-        lines = [
-            HEADING,
-            *(
-                line.rstrip("\n")
-                for line in traceback.StackSummary.from_list(map(_summary, self.frames)).format()
-            ),
-        ]
-        inducer = self.inducer
+        text, inducer = f"{HEADING}\n{_traceback(self.frames)}", self.inducer
         while inducer is not None:
-            lines.append(
+            text += (
                 f"That call was made by the backward pass of {inducer.name}. Traceback of the"
-                " forward call behind it:"
+                f" forward call behind it:\n{_traceback(inducer.frames)}"
             )
-            lines += [
-                line.rstrip("\n")
-                for line in traceback.StackSummary.from_list(map(_summary, inducer.frames)).format()
-            ]
             inducer = inducer.inducer
-        return "\n".join(lines)
+        return text.rstrip("\n")
 
 
 _births: WeakKeyDictionary[Node, _Birth] = WeakKeyDictionary()
@@ -172,6 +160,10 @@ def _story(node: Node) -> str:
             " well."
         )
     return birth.text()
+
+
+def _traceback(frames: list[tuple[CodeType, int]]) -> str:
+    return "".join(traceback.StackSummary.from_list(map(_summary, frames)).format())
 
 
 def _summary(frame: tuple[CodeType, int]) -> traceback.FrameSummary:

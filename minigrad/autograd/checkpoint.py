@@ -216,14 +216,11 @@ class _Region:
         goes on.
         """
         if self.nodes[index] is None:
-            self._run_again()
+            with observers.region(AGAIN, self):
+                self._compute_again()
         node, self.nodes[index] = self.nodes[index], None
         assert node is not None
         return node.values()
-
-    def _run_again(self) -> None:
-        with observers.region(AGAIN, self):
-            self._compute_again()
 
     def _compute_again(self) -> None:
         for read in self.reads:

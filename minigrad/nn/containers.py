@@ -21,11 +21,18 @@ from .parameter import Parameter
 L = TypeVar("L", bound="_Listed")
 
 
-class _Listed(Module):
-    """What a chain and the lists share: members named "0", "1", …, in this order."""
+class _Container(Module):
+    """What all of them share."""
 
     def _names(self) -> list[str]:
         return [name for name, kind in self._kinds.items() if kind == "module"]
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+
+class _Listed(_Container):
+    """What a chain and the lists share: members named "0", "1", …, in this order."""
 
     def _put(self, name: str, member: Any) -> None:
         """Make a member an attribute. Raises TypeError for what is none."""
@@ -52,9 +59,6 @@ class _Listed(Module):
                 " members."
             )
         return number if number >= 0 else number + len(self)
-
-    def __len__(self) -> int:
-        return len(self._names())
 
     def __iter__(self) -> Iterator[Any]:
         values = vars(self)
@@ -176,12 +180,11 @@ class Sequential(_Listed):
     __rmul__ = __mul__
 
     def __imul__(self, times: int) -> Sequential:
-        if not isinstance(times, int):
-            return NotImplemented
-        if times < 1:
-            raise ValueError(f"Sequential: it can be repeated once or more, got {times} times.")
-        self._renamed(list(self) * times)
-        return self
+        repeated = self.__mul__(times)
+        if repeated is not NotImplemented:
+            self._renamed(repeated)
+            return self
+        return NotImplemented
 
     def insert(self, index: int, member: Any) -> Sequential:
         """Put a stage before the one at `index`; returns the Sequential. Raises IndexError where
@@ -244,14 +247,11 @@ class ParameterList(_Listed):
         return ", ".join(_form(p) for p in self)
 
 
-class _Named(Module):
+class _Named(_Container):
     """What dictionaries share: members under names of their own, which no method has."""
 
     def __init__(self, members: Any = ()) -> None:
         self.update(members)
-
-    def _names(self) -> list[str]:
-        return [name for name, kind in self._kinds.items() if kind == "module"]
 
     def _put(self, name: str, member: Any) -> None:
         raise NotImplementedError
@@ -282,9 +282,6 @@ class _Named(Module):
     def __delitem__(self, name: str) -> None:
         self[name]
         delattr(self, name)
-
-    def __len__(self) -> int:
-        return len(self._names())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())

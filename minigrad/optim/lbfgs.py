@@ -53,21 +53,12 @@ class LBFGS(Optimizer):
             "history_size": history_size,
             "line_search_fn": line_search_fn,
         }
-        checked(
-            "LBFGS",
-            settings,
-            [(name, *RANGES[name]) for name in ("lr", "tolerance_grad", "tolerance_change")],
-        )
-        checked(
-            "LBFGS",
-            settings,
-            [(k, lambda v: v >= 1, "at least 1") for k in ("max_iter", "max_eval", "history_size")],
-        )
-        checked(
-            "LBFGS",
-            settings,
-            [("line_search_fn", lambda v: v in (None, "strong_wolfe"), 'None or "strong_wolfe"')],
-        )
+        searches = (lambda v: v in (None, "strong_wolfe"), 'None or "strong_wolfe"')
+        at_least_1 = (lambda v: v >= 1, "at least 1")
+        rules = {name: RANGES[name] for name in ("lr", "tolerance_grad", "tolerance_change")}
+        rules |= dict.fromkeys(("max_iter", "max_eval", "history_size"), at_least_1)
+        rules["line_search_fn"] = searches
+        checked("LBFGS", settings, [(name, *rule) for name, rule in rules.items()])
         super().__init__(params, settings)
         if len(self.param_groups) != 1:
             raise ValueError(

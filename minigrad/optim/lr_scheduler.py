@@ -28,29 +28,40 @@ __all__ = [
 Functions = Callable[[int], float] | Sequence[Callable[[int], float]]
 
 
-class LambdaLR(LRScheduler):
-    """The factor is a function of the epoch (or one function for each group)."""
+class _ByFunctions(LRScheduler):
+    """What takes a function of the epoch, or one for each group."""
 
-    absolute = by_group = True
+    by_group = True
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Functions, last_epoch: int = -1) -> None:
-        self._functions = _functions(self, optimizer, lr_lambda)
+        """Raises ValueError for another number of functions, TypeError for what cannot be
+        called.
+        """
+        name, groups = type(self).__name__, getattr(optimizer, "param_groups", None) or [{}]
+        self._functions: list[Callable[[int], float]]
+        self._functions = for_each(name, "lr_lambda", lr_lambda, groups)
+        for f in self._functions:
+            if not callable(f):
+                raise TypeError(
+                    f"{name}: lr_lambda must be a function of the epoch, or one for each group,"
+                    f" got {type(f).__name__}."
+                )
         super().__init__(optimizer, last_epoch)
+
+
+class LambdaLR(_ByFunctions):
+    """The factor is a function of the epoch (or one function for each group)."""
+
+    absolute = True
 
     def factor(self, epoch: int, index: int) -> float:
         return self._functions[index](epoch)
 
 
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(_ByFunctions):
     """The present rate times a function of the epoch (or one function for each group), from
     epoch 1 on.
     """
-
-    by_group = True
-
-    def __init__(self, optimizer: Optimizer, lr_lambda: Functions, last_epoch: int = -1) -> None:
-        self._functions = _functions(self, optimizer, lr_lambda)
-        super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int, index: int) -> float:
         return math.prod(self._functions[index](k) for k in range(1, epoch + 1))
@@ -187,23 +198,6 @@ class CosineAnnealingLR(LRScheduler):
 
     def floor(self, index: int) -> float:
         return self.eta_min
-
-
-def _functions(
-    schedule: LRScheduler, optimizer: Optimizer, given: Functions
-) -> list[Callable[[int], float]]:
-    """A function for each group. Raises ValueError for another number of them, TypeError for
-    what cannot be called.
-    """
-    name = type(schedule).__name__
-    functions = for_each(name, "lr_lambda", given, getattr(optimizer, "param_groups", None) or [{}])
-    for f in functions:
-        if not callable(f):
-            raise TypeError(
-                f"{name}: lr_lambda must be a function of the epoch, or one for each group, got"
-                f" {type(f).__name__}."
-            )
-    return functions
 
 
 def _between(schedule: LRScheduler, name: str, value: float, lowest: float) -> None:
