@@ -45,10 +45,11 @@ const shown = readable
 // notebook's page.
 const done = { step: options.step }, framed = window.parent !== window;
 // The step stands in the address of a page of its own, so that a link leads to it.
+const address = framed ? null : keepHash(() => `#step=${done.step}`);
 const linked = () => framed ? null : /^#step=(\\d+)$/.exec(location.hash)?.[1];
 const remember = (name) => (value) => {
   done[name] = value;
-  if (!framed && name === "step") history.replaceState(null, "", `#step=${value}`);
+  if (name === "step") address?.changed();
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
 };
 const told = {
@@ -63,7 +64,9 @@ const again = (state) => shown.then((found) => {
   const theme = document.documentElement.style.colorScheme || undefined;
   viewer = mount(place, found, { ...told, theme, ...state });
 }, () => {});
-window.addEventListener("hashchange", () => linked() && viewer.go(Number(linked())));
+window.addEventListener("hashchange", () => {
+  if (linked()) done.step = viewer.go(Number(linked()));
+});
 listenFirstKey(() => viewer);
 if (framed) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);

@@ -125,8 +125,18 @@ def test_groups_wait_until_a_dragged_slider_rests(show, trace):
     to(viewer, 300)
     rested = names.all_text_contents()
     to(viewer, 0)
-    to(viewer, 300)
+    measured = viewer.evaluate("""root => {
+        const { prototype } = SVGTextContentElement, own = prototype.getComputedTextLength;
+        let count = 0;
+        prototype.getComputedTextLength = function () { count += 1; return own.call(this); };
+        const slider = root.querySelector(".mg-bar .mg-slider");
+        slider.value = 300;
+        for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind));
+        prototype.getComputedTextLength = own;
+        return count / root.querySelectorAll(".mg-node").length;
+    }""")
     assert rested == names.all_text_contents() != before
+    assert measured == 1, "the picture is laid out when it is whole, and not before"
 
 
 def test_a_group_that_the_reader_closes_stays_closed(show, trace):

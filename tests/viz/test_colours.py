@@ -97,7 +97,7 @@ def test_hue_never_stands_alone():
     """Each pass has its own dash, and nothing marks it by colour only."""
     sheet = stylesheet()
     dashes = {
-        p: re.search(rf'data-now="{p}"\] \{{[^}}]*?(--mg-dash: ([^;]+))?; \}}', sheet)[2]
+        p: re.search(rf'data-now="{p}"\] :is[^{{]*\{{[^}}]*?(--mg-dash: ([^;]+))?;\s*\}}', sheet)[2]
         for p in "vdg"
     }
     assert len(set(dashes.values())) == 3
@@ -106,6 +106,15 @@ def test_hue_never_stands_alone():
         "outline: 2px solid" in re.search(r"td\.mg-write \{[^}]*\}", sheet)[0]
         and "font-weight: 700" in sheet
     )
+
+
+def test_a_step_gives_no_new_style_to_all_elements():
+    """A variable that a step changes on the outermost element is inherited by all the others."""
+    rules = re.findall(r"([^{}]*)\{([^{}]*)\}", re.sub(r"(?s)/\*.*?\*/", "", stylesheet()))
+    assert len(rules) > 300
+    changed = re.compile(r"\[data-(?:now|phase)[^\]]*\]$")
+    inherited = [s for s, style in rules if changed.search(s.strip()) and "--" in style]
+    assert inherited == []
 
 
 def test_the_ends_of_a_heat_map_have_hues_that_no_pass_has():

@@ -1,6 +1,7 @@
 // The page that differentiates: what is typed becomes a Trace, and the viewer shows it.
 
 import { h } from "../../static/viewer/dom.js";
+import { keepHash } from "../../static/viewer/hash.js";
 import { listenFirstKey } from "../../static/viewer/keys.js";
 import { mountTrace } from "../../static/viewer/viewer.js";
 import { byName, fromAddress, toAddress } from "./address.js";
@@ -15,7 +16,6 @@ import { shareButtons } from "./sharing.js";
 
 const WAIT = 600; // milliseconds for a new name that may become a function
 const PAUSE = 400; // milliseconds without a key, after which a problem in the text is told
-const ADDRESS_WAIT = 400; // milliseconds between two addresses: Safari accepts 100 in 30 s
 const MODES = {
   both: "forward and reverse",
   forward: "forward mode",
@@ -40,11 +40,9 @@ export function explore(place, { panels = [] } = {}) {
     laid = null, // its Trace
     newest = null, // what the panels are about to show
     waiting = 0,
-    telling = 0, // the timer until a problem is told
-    here = null, // the hash that was read or written last
-    addressing = 0, // the timer until the next address may be set
-    told = null; // the address that was set last
-  const remembered = new Map(Object.entries(state.values)); // of names that were there before, too
+    telling = 0; // the timer until a problem is told
+  const address = keepHash(() => toAddress(state)),
+    remembered = new Map(Object.entries(state.values)); // of names that were there before, too
 
   const formula = h("textarea", {
     ...{ class: "mgx-formula", rows: "1", spellcheck: "false", autocomplete: "off" },
@@ -82,9 +80,7 @@ export function explore(place, { panels = [] } = {}) {
 
   formula.addEventListener("input", typed);
   formula.addEventListener("keydown", editing);
-  window.addEventListener("pagehide", setAddress);
   window.addEventListener("hashchange", () => {
-    here = location.hash;
     const found = fromAddress(location.hash);
     if (found && toAddress(found) !== toAddress(state)) open(found);
   });
@@ -97,10 +93,7 @@ export function explore(place, { panels = [] } = {}) {
   }
   // What is chosen gets an entry of its own in the browser's history: Back leads to what was there.
   function choose(found) {
-    setAddress();
-    history.pushState(null, "", location.href);
-    clearTimeout(addressing);
-    addressing = 0;
+    address.push();
     open(found);
   }
   function open(found) {
@@ -175,7 +168,7 @@ export function explore(place, { panels = [] } = {}) {
       if (typing && !problem.hasChildNodes()) telling = setTimeout(() => tell(error), PAUSE);
       else tell(error);
     }
-    keepAddress();
+    address.changed();
   }
   // The picture is painted first; then the panels show what is newest.
   function showPanels(found) {
@@ -231,7 +224,7 @@ export function explore(place, { panels = [] } = {}) {
       },
       onStep: (k) => {
         state.step = k;
-        keepAddress();
+        address.changed();
       },
     });
     state.step = viewer.step();
@@ -249,21 +242,6 @@ export function explore(place, { panels = [] } = {}) {
       h("pre", { class: "mgx-caret" }, `${line}\n${before}${carets}`),
       hint ? h("p", { class: "mgx-hint" }, hint) : "",
     );
-  }
-  // The first change is in the address at once, what follows soon after it, and all of it when the
-  // page is left.
-  function keepAddress() {
-    if (addressing) return;
-    setAddress();
-    addressing = setTimeout(() => {
-      addressing = 0;
-      if (told !== toAddress(state)) keepAddress();
-    }, ADDRESS_WAIT);
-  }
-  function setAddress() {
-    if (here !== null && location.hash !== here) return; // after Back, until hashchange tells of it
-    history.replaceState(null, "", (told = toAddress(state)));
-    here = location.hash;
   }
 
   write();

@@ -1,5 +1,6 @@
 // The hook of anywidget: JupyterLab, Notebook 7 and everything else that speaks its protocol.
 
+import { keepHash } from "./hash.js";
 import { failed, madeOf, mount, withSliders } from "./hosts.js";
 import { short } from "./numbers.js";
 import { fromBase64, unpacked } from "./packed.js";
@@ -89,5 +90,5 @@ function render({ model, el }) {
   };
 }
 
-export { failed, fromBase64, mount, unpacked };
+export { failed, fromBase64, keepHash, mount, unpacked };
 export default { render };

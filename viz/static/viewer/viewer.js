@@ -252,7 +252,6 @@ function show(el, given, options, t) {
     panel.renew();
     if (moved) graph.build();
     const wider = table.renew();
-    if (wider) table.show(shown);
     draw(false);
     if (moved || wider) arrange();
     return true;
@@ -288,7 +287,7 @@ function show(el, given, options, t) {
   }
   // Groups were opened or closed: the same step on another picture.
   function regrouped() {
-    rebuildTable();
+    table.build();
     draw(false);
     arrange();
     tell();
@@ -301,7 +300,7 @@ function show(el, given, options, t) {
     // a Program's Trace has no adjoints
     const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
     const entered = dragged === null && graph?.attend(step?.node);
-    if (entered) rebuildTable();
+    if (entered) table.build();
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
     stage.drawn();
@@ -327,11 +326,6 @@ function show(el, given, options, t) {
     clearTimeout(dragged);
     dragged = null;
     redraw();
-  }
-  function rebuildTable() {
-    table.build();
-    table.show(shown);
-    graph.arrange(shown);
   }
   function drawn(smooth) {
     attempt(() => draw(smooth));
