@@ -18,7 +18,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from operator import attrgetter
 from typing import Any
 
 from .. import backend, explain
@@ -28,7 +27,6 @@ from .graph import Node, OpNode, Pick, Version, state, youngest_first
 from .primitive import OUTPUT, is_value
 from .tensor import Gradients, Leaf, Tensor, add_to_grad, current_node, give_node, wrap
 
-_saved_tangents = attrgetter("saved_tangents")
 _OWN_RULES = frozenset((OpNode, Pick, Leaf))
 """The classes whose pull calls no function of the user (if the node has no hooks)."""
 
@@ -117,8 +115,10 @@ class Pass:
         if self.targets is not None:
             self.targets = set(self.targets)
             self.needed = _leading_to(self.targets, self.order)
-        known = [*[seed.tangents for seed in self.seeds], *map(_saved_tangents, self.order)]
-        self.on_tensors = self.create_graph or any(known) or _hooks_may_bring_tangents(self.order)
+        self.on_tensors = self.create_graph or any([seed.tangents for seed in self.seeds])
+        if state.levels and not self.on_tensors:
+            users = [node.hooks or type(node) not in _OWN_RULES for node in self.order]
+            self.on_tensors = any(users) or any([node.saved_tangents for node in self.order])
         for root, seed in zip(self.roots, self.seeds, strict=True):
             if root in self.needed:
                 self.add(root, seed if self.on_tensors else seed.array)
@@ -190,11 +190,6 @@ def run_pass(graph_pass: Pass) -> None:
     for node in graph_pass.order:
         if graph_pass.cotangents.get(node) is not None:
             graph_pass.visit(node, graph_pass.cotangents.pop(node))
-
-
-def _hooks_may_bring_tangents(order: list[Node]) -> bool:
-    """Whether, with a forward level open, the user's functions (hooks, a Function) take part."""
-    return bool(state.levels) and any([n.hooks or type(n) not in _OWN_RULES for n in order])
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import Any
+from weakref import WeakSet
 
 from ..backend import is_differentiable, is_immutable
 from . import observe, primitive
@@ -26,25 +27,31 @@ from .primitive import Args, Params, Primitive, is_value, read_source
 from .tensor import Tensor, as_tensor, ensure_version, wrap
 
 _level_numbers = count(1)
+nodes_with_tangents: dict[int, WeakSet[Any]] = {}
+"""For each level the nodes whose saved values have tangents at it, and at no open level outside."""
 
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """Open a new, innermost level. When it has ended, tensors keep its tangents, unread."""
+    """Open a new, innermost level. At its end nodes free its tangents; tensors keep them unread."""
     level = next(_level_numbers)
+    nodes_with_tangents[level] = WeakSet()
     state.levels = (*state.levels, level)
     try:
         yield level
     finally:
         state.levels = tuple([number for number in state.levels if number != level])
+        for node in nodes_with_tangents.pop(level):
+            node.saved_tangents = None
 
 
 def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
     """Compute the results' tangents at all open levels at which some input has one. Outer levels
     are computed first: the rule of an inner level may read a result with its outer tangents."""
     result: Any = outs[0] if prim.outputs == 1 else outs
-    levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
-    for level in sorted(levels.intersection(state.levels)):
+    known = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
+    levels = sorted(known.intersection(state.levels))
+    for level in levels:
         action = partial(_tangent_at, level, prim, args, params, result)
         if observe.observers:
             shown = (*args, result, level)
@@ -54,16 +61,18 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
     node = next((out.node for out in outs if out.node is not None), None)
-    if node is not None:
-        _keep_tangents(node.operation if isinstance(node, Pick) else node, args, result)
+    if node is not None and levels:
+        _keep_tangents(node.operation if isinstance(node, Pick) else node, args, result, levels[0])
 
 
-def _keep_tangents(node: Any, args: Args, result: Any) -> None:
+def _keep_tangents(node: Any, args: Args, result: Any, level: int) -> None:
     """Keep the tangents of the values that a node has saved. A backward pass whose rules read these
     values then computes the tangents of the gradient: forward mode over reverse mode."""
     kept = [read_source(s, args, result) if is_value(s) else None for s in node.plan.sources]
     tangents = tuple(map(_tangents_of, kept))
-    node.saved_tangents = tangents if any(tangents) else None
+    if any(tangents):
+        node.saved_tangents = tangents
+        nodes_with_tangents[level].add(node)
 
 
 def _tangents_of(value: Any) -> Any:
@@ -84,8 +93,7 @@ def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result:
 
 
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
-    """What each input's tangent contributes to the output's tangent at `level`; None for inputs
-    without a tangent. `out`: the result, or the tuple of several."""
+    """What each input's tangent at `level` contributes to that of the result `out`, or None."""
     outer = [with_outer_tangents(a, level) for a in args]
     results = [with_outer_tangents(o, level) for o in (out if isinstance(out, tuple) else (out,))]
     outer_out: Any = tuple(results) if isinstance(out, tuple) else results[0]

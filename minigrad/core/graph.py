@@ -2,10 +2,8 @@
 
 Each recorded differentiable result has a `Node`. A node refers to its inputs' nodes, to the arrays
 that its rules need, and to tensors only weakly, so other values are freed as soon as the program
-drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
-the memory. (One exception: in forward mode the node of y = exp(x) saves y and its tangent ẋ·y,
-whose node has that of y as a parent. A pass that frees the saved values, or else Python's garbage
-collector, breaks the cycle.)
+drops them. No input refers to a result, so reference counting alone frees the memory (in forward
+mode once the level has ended: the node of y = exp(x) keeps the tangent of y, which refers to it).
 Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
 **nodes in the order of their sequence numbers, largest first, are in topological order**.
 
@@ -68,7 +66,7 @@ class Node:
     hooks: functions that see, and may replace, the value's complete cotangent, or None.
     retained: weak reference to the tensor that `retain_grad` was called on, which gets the
     cotangent as its `.grad`, or None.
-    saved_tangents: the tangents of its saved values, or None if no value has any.
+    saved_tangents: for each saved value its tangents by level, or None if no value has any.
     picks: of a node of several results, weak references to the nodes of the results; extras:
     attributes that few nodes need, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both
     are set on first use only, since almost no node needs them.
@@ -112,8 +110,7 @@ class OpNode(Node):
     versions: (position among the saved values, counter, count when it was saved) for each saved
     array that can be overwritten (a scalar payload cannot); unbroadcast: for each input that was
     broadcast the shape to which its contribution must be summed, None for others (None alone if
-    there is no such input);
-    saved_tangents: for each saved value its tangents by level.
+    there is no such input).
     """
 
     primitive: Primitive

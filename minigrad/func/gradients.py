@@ -8,7 +8,6 @@ batch, so that the derivative is one for each example.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -82,11 +81,10 @@ def value_and_grad(
                 "grad: the function must return a real number, got a complex one. Take .real or"
                 " .abs() of it, or use vjp."
             )
-        gradients = pulled([out], [wrap(backend.ones(out.shape, out.dtype, out.array))], inputs)
-        value, extras = released(out, inputs), _extras(aux, inputs)
-        if not _recorded([value, *gradients, *_tensors_in(extras)]):
-            _break_cycles([out, *_tensors_in(aux)], inputs)
-        return ((value, extras) if has_aux else value), rebuild(gradients)
+        seed = wrap(backend.ones(out.shape, out.dtype, out.array))
+        gradients = pulled([out], [seed], inputs, free=not has_aux)  # extras may need the graph
+        value = released(out, inputs)
+        return ((value, _extras(aux, inputs)) if has_aux else value), rebuild(gradients)
 
     return both
 
@@ -133,13 +131,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
             fitting(c, out, f"vjp: cotangent {i}", f"output {i}")
             for i, (c, out) in enumerate(zip(given, flat, strict=True))
         ]
-        results = pulled(flat, seeds, inputs)
-        if at_the_end is not None and _recorded(results):
-            at_the_end.detach()  # the results need the graph
-        return rebuild(results)
+        return rebuild(pulled(flat, seeds, inputs))
 
-    roots = [*flat, *_tensors_in(aux)]
-    at_the_end = _broken_with(pull, roots, inputs, _tensors_in((values, extras)))
     return (values, pull, extras) if has_aux else (values, pull)
 
 
@@ -202,14 +195,9 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
             fitting(v, x, f"linearize: tangent {i}", f"primal {i}")
             for i, (v, x) in enumerate(zip(given, inputs, strict=True))
         ]
-        results = pulled(pulls, directions, cotangents, hidden=inputs)
-        if at_the_end is not None and _recorded(results):
-            at_the_end.detach()
-        return rebuild_outputs(results)
+        return rebuild_outputs(pulled(pulls, directions, cotangents, hidden=inputs))
 
-    values = [released(out, inputs) for out in flat]
-    at_the_end = _broken_with(push, [*flat, *pulls], [*inputs, *cotangents], values)
-    return rebuild_outputs(values), push
+    return rebuild_outputs([released(out, inputs) for out in flat]), push
 
 
 # ------------------------------------------------------------------------------------------ helpers
@@ -363,15 +351,16 @@ def pulled(
     inputs: Sequence[Tensor],
     create_graph: bool | None = None,
     hidden: Sequence[Tensor] = (),
+    free: bool = False,
 ) -> list[Tensor]:
     """Cotangents carried back to `inputs`, zeros where nothing arrives.
 
     create_graph: whether the result is differentiable in turn; None: if the outputs, or tangents
     on the path to them, depend on anything else that requires grad, besides the `hidden` tensors,
     and recording is on: a derivative taken inside `no_grad` is a constant to
-    what is around it.
+    what is around it. free: whether the pass frees the saved values where the result is constant.
     """
-    reached = pulled_or_none(outputs, cotangents, inputs, create_graph, hidden)
+    reached = pulled_or_none(outputs, cotangents, inputs, create_graph, hidden, free)
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, reached, strict=True)]
 
 
@@ -381,6 +370,7 @@ def pulled_or_none(
     inputs: Sequence[Tensor],
     create_graph: bool | None = None,
     hidden: Sequence[Tensor] = (),
+    free: bool = False,
 ) -> list[Tensor | None]:
     """As `pulled`, with None where the outputs do not depend on an input."""
     roots, seeds = [], []
@@ -403,7 +393,7 @@ def pulled_or_none(
         targets=targets,
         accumulate=False,
         create_graph=create_graph,
-        retain_graph=True,
+        retain_graph=bool(create_graph or not free),
     )
     found = [None if x.node is None else captured.get(x.node) for x in inputs]
     return found if create_graph else _in_own_memory(found, seeds)
@@ -446,10 +436,6 @@ def _is_variable(node: Node) -> bool:
     return isinstance(node, Leaf) and (node.stores_grad or node.tensor() is not None)
 
 
-def _tensors_in(nested: Any) -> list[Tensor]:
-    return [x for x in flatten(nested)[0] if isinstance(x, Tensor)]
-
-
 def _recorded(values: Iterable[Tensor]) -> bool:
     """Whether any of these tensors, or of their tangents, has a node."""
     return any(x.node is not None or any(_nodes_in(x.tangents)) for x in values)
@@ -480,37 +466,3 @@ def _history(outputs: Sequence[Tensor]) -> list[Node]:
         if not found:
             return order
         roots |= found
-
-
-def _break_cycles(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
-    """Free the values with tangents that were saved between the inputs, or those of a derivative
-    taken inside, and the outputs: the node of y = exp(x) saves y with its tangent, whose node has
-    that of y as a parent.
-    """
-    order = _history(outputs)
-    if not any([node.saved_tangents for node in order]):
-        return
-    reached = {x.node for x in inputs if x.node is not None}
-    first = min((node.sequence_number for node in reached), default=0)
-    for node in reversed(order):
-        inner = isinstance(node, Leaf) and node.sequence_number > first and not _is_variable(node)
-        if inner or any(parent in reached for parent in node.parents):
-            reached.add(node)
-            if node.saved_tangents:
-                node.release()
-
-
-def _broken_with(
-    function: Callable[..., Any],
-    outputs: Sequence[Tensor],
-    inputs: Sequence[Tensor],
-    values: Sequence[Tensor],
-) -> Any:
-    """Call `_break_cycles` when `function` is freed, and return the finalizer; None where there
-    are no tangents, or the values have a graph.
-    """
-    if _recorded(values) or not any([n.saved_tangents for n in _history(outputs)]):
-        return None
-    finalizer = weakref.finalize(function, _break_cycles, outputs, inputs)
-    finalizer.atexit = False
-    return finalizer

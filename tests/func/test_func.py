@@ -2,7 +2,9 @@
 are tested in test_vmap.py.
 """
 
+import gc
 import itertools
+import weakref
 from collections import OrderedDict, defaultdict
 
 import numpy as np
@@ -433,6 +435,49 @@ def test_a_graph_that_a_result_needs_stays():
     _, pushed = mg.func.jvp(twice, (x,), (v,))
     (by_w,) = mg.autograd.grad(pushed.sum(), w)
     assert by_w.item() == pytest.approx((2 * x.exp() * v * v).sum().item())
+
+
+def test_nodes_whose_saved_values_have_tangents_are_freed_without_the_garbage_collector():
+    from minigrad import networks
+    from minigrad.autograd import forward_ad, functional
+
+    nodes = []
+    x, v = mg.tensor([0.3, 0.5]), mg.tensor([1.0, 2.0])
+    w = x.clone().requires_grad_()
+
+    def f(x):
+        y = x.exp()  # its node saves y, whose tangent's node has it as a parent
+        if y.node is not None:
+            nodes.append(weakref.ref(y.node))
+        return y.sum()
+
+    def by_hand():
+        with forward_ad.dual_level():
+            f(forward_ad.make_dual(w, v))
+
+    def step(x):
+        moved = x - grad(f)(x)
+        assert nodes[-1]() is None  # though the level is open
+        return moved
+
+    calls = [
+        lambda: jvp(step, (x,), (v,)),
+        lambda: grad(lambda x: jvp(f, (x,), (v,))[1])(x),
+        lambda: jvp(f, (w,), (v,)),
+        lambda: functional.hvp(f, x, v),
+        lambda: functional.jvp(f, w, v, create_graph=True),
+        lambda: functional.hessian(f, x, outer_jacobian_strategy="forward-mode"),
+        lambda: networks.GradOperation()(lambda x: jvp(f, (x,), (v,))[1])(x),
+        lambda: jvp(networks.GradOperation()(f), (x,), (v,)),
+        by_hand,
+    ]
+    gc.disable()
+    try:
+        for call in calls:
+            call()
+        assert len(nodes) >= len(calls) and not any(node() for node in nodes)
+    finally:
+        gc.enable()
 
 
 def test_an_input_that_the_function_overwrites_keeps_its_place_in_the_graph():

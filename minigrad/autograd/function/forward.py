@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import Array
+from ...core.forward import nodes_with_tangents
 from ...core.graph import Node, state
 from ...core.tensor import Leaf, Tensor, alias, current_node, ensure_version, wrap
 from ...core.views import View, assign
@@ -98,10 +99,11 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
         ctx._saved = tuple(
             None if t is None else _save(t, ctx, args, parents, outs, same) for t in ctx._kept
         )
-        if any(t is not None for t in tangents):
+        if levels:
             node.saved_tangents = tuple(
                 _saved_tangents(t, ctx, args, tangents, same) for t in ctx._kept
             )
+            nodes_with_tangents[levels[0]].add(node)
     ctx._inputs = ctx._kept = ctx._dirty = ctx._constant = ()
     ctx._pushed = None
     return tuple(outs) if several else outs[0]
