@@ -119,6 +119,12 @@ def _level(v: float, scale: float) -> str:
     return LEVELS[8 + math.floor(8 * share + 0.5)]
 
 
+def spread(value: Any) -> str:
+    """The range of an array's elements, "−1.2 … 3.4"; one number where all are equal."""
+    low, high = value["min"], value["max"]
+    return short(low) if low == high else f"{short(low)} … {short(high)}"
+
+
 def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
     """As :func:`short`, but where there is little room: an array of more than ``whole`` elements is
     shown by its range, "−1.2 … 3.4".
@@ -134,5 +140,5 @@ def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
     if math.prod(shape) <= whole and math.prod(shape) == len(value.get("sample", [])):
         return text
     if "min" in value and "max" in value:
-        return f"{short(value['min'])} … {short(value['max'])}"
+        return spread(value)
     return text if len(text) <= most else str(tuple(shape))

@@ -247,14 +247,19 @@ def test_a_window_its_kernel_and_what_flows_back(show, visit, axe):
 
 
 def test_a_pooling_says_which_element_it_chose(show):
+    directions = ([[[4.0, 7.0, 0.0, 0.0, 0.0, 0.0]]],)
     trace = trace_function(
-        lambda x: F.max_pool1d(x, 2).sum(), [[[3.0, 1.0, 2.0, 2.0, 0.0, 5.0]]], mode="reverse"
+        lambda x: F.max_pool1d(x, 2).sum(),
+        [[[3.0, 1.0, 2.0, 2.0, 0.0, 5.0]]],
+        tangents=directions,
     )
     viewer = show(trace, views=["element"])
     to(viewer, step_at(trace, "primal", "v1"))
     said, cells = viewer.locator(".mg-element .mg-meet"), viewer.locator(".mg-board td")
     cells.nth(0).hover()
     assert said.inner_text() == "v1[0, 0, 0] = max(3, 1) = 3"
+    to(viewer, step_at(trace, "tangent", "v1"))
+    assert said.inner_text() == "v̇1[0, 0, 0] = 4", "of the largest value, not the largest tangent"
     to(viewer, step_at(trace, "adjoint", "x"))
     cells.nth(2).hover()
     assert said.inner_text() == "x\u0304[0, 0, 2] = 1", "a value stands once"

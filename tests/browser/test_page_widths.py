@@ -104,6 +104,13 @@ def test_nodes_are_never_larger_than_they_are(show, name):
         assert show(all_samples()[name], width).evaluate(SCALE)[0] <= 1.001
 
 
+def test_a_graph_a_little_higher_than_its_box_is_drawn_smaller(show):
+    given = [np.full(shape, 0.5) for shape in ((4, 3), (3, 5), (5,))]
+    trace = trace_function(lambda x, w, b: mg.tanh(x @ w + b).sum(), *given)
+    scale, right, below = show(trace, 1280, 720).evaluate(SCALE)
+    assert 0.68 <= scale < 0.95 and right <= 1 and below <= 1
+
+
 def test_a_graph_that_moves_closer_together_keeps_its_order_and_its_ends(show):
     viewer = show(all_samples()["seed"], 860)
     layout = viewer.evaluate("""(root) => {

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.constants import CARD
-from minigrad.viz.numbers import brief, grid, short
+from minigrad.viz.numbers import brief, grid, spread
 from minigrad.viz.reading import TextRun, heading_runs
 from minigrad.viz.speech import caption_lines
 from minigrad.viz.texts import words
@@ -89,7 +89,7 @@ def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
     # the box of a group has no shape, and no room for elements
     ranged = kind_of(shape) == "heat" or not shape
     ranged = ranged and isinstance(value, dict) and "min" in value
-    return [f"{short(value['min'])} … {short(value['max'])}" if ranged else brief(value)]
+    return [spread(value) if ranged else brief(value)]
 
 
 def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -3,7 +3,7 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
-import { brief, shapeText, short } from "./numbers.js";
+import { brief, shapeText, short, spread } from "./numbers.js";
 
 export const { row: ROW, line: LINE, heat: HEAT } = constants.card;
 export const LEVELS = "0123456789abcdefg";
@@ -45,11 +45,7 @@ export function linesOf(value, shape) {
   if (fits) return grid(value);
   // the box of a group has no shape, and no room for elements
   const ranged = kindOf(shape ?? []) === "heat" || !shape?.length;
-  return [
-    ranged && value?.sample && "min" in value
-      ? `${short(value.min)} … ${short(value.max)}`
-      : brief(value),
-  ];
+  return [ranged && value?.sample && "min" in value ? spread(value) : brief(value)];
 }
 
 // The heat map of an array: as the Trace has it, or made of the elements where it holds them all.

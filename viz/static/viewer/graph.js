@@ -433,10 +433,11 @@ export function drawGraph(
   // may ask for the whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
-    const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity,
-      line = Math.min(1, whole());
-    const all = Math.min(line, high),
-      legible = line < LEGIBLE && !place.lines ? 0.9 : line;
+    const most = parseFloat(getComputedStyle(scroll).maxHeight) || Infinity, // pixels of height
+      line = Math.min(1, whole()),
+      all = Math.min(line, (most - 2) / place.height),
+      fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
+      legible = fits ? all : line < LEGIBLE && !place.lines ? 0.9 : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }

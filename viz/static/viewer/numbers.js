@@ -56,6 +56,10 @@ function inline(value, most = WHOLE) {
   return `[${sample.slice(0, 3).map(short).join(", ")}, …] ${shapeText(shape)}`;
 }
 
+// From the least to the largest element; one number where all are equal.
+export const spread = ({ min, max }) =>
+  min === max ? short(min) : `${short(min)} … ${short(max)}`;
+
 // Where there is little room: a small array in full, whatever its numbers; a larger one by its
 // range.
 export function brief(value, most = 18, whole = WHOLE) {
@@ -68,7 +72,7 @@ export function brief(value, most = 18, whole = WHOLE) {
     (size <= whole && size === value.sample?.length)
   )
     return text;
-  if ("min" in value && "max" in value) return `${short(value.min)} … ${short(value.max)}`;
+  if ("min" in value && "max" in value) return spread(value);
   return text.length <= most ? text : shapeText(value.shape ?? []);
 }
 

@@ -310,9 +310,11 @@ export const elementView = {
 
     const over = (divisor) => (divisor === 1 ? "" : ` / ${short(divisor)}`);
     function line(meeting, node, place, sums) {
-      const largest = meeting.node.terms.combine === "largest";
+      // the largest value is compared, its tangent or adjoint is taken along
+      const largest = meeting.node.terms.combine === "largest",
+        compared = largest && meeting.column === "v";
       const parts = sums.flatMap(({ products, plus }) => {
-        const taken = largest && meeting.target >= 0 ? products.filter((p) => p.chosen) : products,
+        const taken = largest && !compared ? products.filter((p) => p.chosen) : products,
           forward = meeting.target < 0;
         const texts = taken.map(
           ({ factors, divisor }) =>
@@ -328,7 +330,7 @@ export const elementView = {
         mean = meeting.target < 0 && over(divisorAt(meeting.node.terms, place));
       if (!parts.length) return `${name} = ${short(total)} (${say("nothing")})`;
       const body =
-        largest && meeting.target < 0
+        compared
           ? `max(${[...shown, ...dots].join(", ")})`
           : mean
             ? `(${added})${mean}`
