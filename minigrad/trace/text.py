@@ -11,6 +11,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import Any
 
 from .replay import state_at
@@ -60,6 +61,7 @@ def number(value: Any) -> str:
     return _rounded(float(value))
 
 
+@lru_cache(maxsize=4096)
 def _rounded(value: float) -> str:
     """A finite number with its significant digits. A tie is rounded away from zero, as JavaScript's
     `toExponential` does, so that pages and sentences agree."""

@@ -79,12 +79,13 @@ class Adjoints:
         if not known:
             return
         slots, sent = [slot for slot, _ in known], [part for _, part in known]
-        single = several is None and isinstance(node, OpNode)
+        locals_ = [trace.slopes.get((upstream[0][0], slot)) for slot in slots]
+        shares = [[array_of(c)] for _, c in sent]
         with unobserved(), trace.saved.restored(node):
-            locals_ = _local_adjoints(node, upstream[0][1], sent) if single else [None] * len(slots)
-            shares = (
-                _separated(node, g, sent) if len(upstream) > 1 else [[array_of(c)] for _, c in sent]
-            )
+            if None in locals_ and several is None and isinstance(node, OpNode):
+                locals_ = _local_adjoints(node, upstream[0][1], sent)
+            if len(upstream) > 1:
+                shares = _separated(node, g, sent)
         for slot, (parent, c), local, share in zip(slots, sent, locals_, shares, strict=True):
             target = trace.by_node.get(parent)
             if target is None:
@@ -119,8 +120,6 @@ class Adjoints:
         sent = shown if before is None else payload_value(c)
         senders = [(name, payload_value(g)) for name, g in upstream]
         edges = [trace.into[name][slot]["id"] for name, _ in upstream]
-        if local is not None:
-            local = payload_value(local)
         contribs = []
         for edge, (_, g), product in zip(edges, senders, share, strict=False):
             part = sent if product is c else payload_value(product)
@@ -255,7 +254,9 @@ def _local_adjoints(node: OpNode, g: Any, parts: list[tuple[Node, Any]]) -> list
         return [None] * len(parts)
     ones = backend.ones(g.shape, g.dtype, g)
     pulled = pull_operation(node, ones, {parent for parent, _ in parts}, False)
-    return [array_of(c) if is_factor(node.primitive, g, c) else None for _, c in pulled]
+    return [
+        payload_value(array_of(c)) if is_factor(node.primitive, g, c) else None for _, c in pulled
+    ]
 
 
 def _separated(node: Node, g: Any, parts: list[tuple[Node, Any]]) -> list[list[Any]]:

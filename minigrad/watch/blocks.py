@@ -191,21 +191,34 @@ class Blocks:
 
     def _path(self) -> list[Place]:
         """The blocks around what runs now, the outermost first."""
-        frames = _frames_since(Blocks.run.__code__)
+        frames = self._frames()
         owners = self._owners()
-        owners = owners[len(owners) - sum(map(_calls_a_module, frames)) :]
+        owners = owners[len(owners) - sum(call is None for _, call in frames) :]
         path: list[Place] = []
         outermost, in_module = True, False
-        for frame in frames:
-            if _calls_a_module(frame):
+        for frame, call in frames:
+            if call is None:
                 path.append(_module(owners.pop(0)))
                 outermost, in_module = False, True
-            elif (call := self._calls.get(frame)) is not None:
+            else:
                 if not outermost and not in_module:
                     path.append(Place(("function", call.number), partial(self._function, frame)))
                 path += self._rounds(frame, call)
                 outermost = in_module = False
         return path
+
+    def _frames(self) -> list[tuple[FrameType, FunctionCall | None]]:
+        """The user's calls under way and those of modules (None), the outermost first."""
+        found: list[tuple[FrameType, FunctionCall | None]] = []
+        frame: FrameType | None = sys._getframe(
+            3
+        )  # a list that held its own frame would be garbage
+        while frame is not None and frame.f_code is not Blocks.run.__code__:
+            call = self._calls.get(frame)
+            if call is not None or _calls_a_module(frame):
+                found.append((frame, call))
+            frame = frame.f_back
+        return found[::-1]
 
     def _function(self, frame: FrameType) -> Block:
         caller = frame.f_back if frame.f_back in self._calls else None
@@ -248,16 +261,6 @@ def _module(name: str) -> Place:
 def _calls_a_module(frame: FrameType) -> bool:
     code = frame.f_code
     return code.co_qualname == "Module.__call__" and code.co_filename.startswith(_OWN)
-
-
-def _frames_since(code: CodeType) -> list[FrameType]:
-    """The frames outside of `now` up to the innermost one of this code, the outermost first."""
-    found: list[FrameType] = []
-    frame: FrameType | None = sys._getframe(3)  # a list that held its own frame would be garbage
-    while frame is not None and frame.f_code is not code:
-        found.append(frame)
-        frame = frame.f_back
-    return found[::-1]
 
 
 def _is_users(code: CodeType) -> bool:

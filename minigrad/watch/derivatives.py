@@ -42,6 +42,8 @@ from .notation import ATOM, Ranked, Token, Tokens
 LARGEST = 1_000_000
 """Of operations that are not pointwise, rules run on at most so many elements, which takes as long
 as a backward pass: larger ones have no formula."""
+COMPOSED = ("frac", "sup", "sqrt")
+"""The kinds of tokens that are made of formulas."""
 LONGEST = 40
 """Tokens up to which a rule is a formula that people read."""
 
@@ -178,7 +180,7 @@ def _elements(operands: Sequence[Any]) -> int:
 
 def _parts(token: Token) -> list[Tokens]:
     """The formulas inside a token: of a fraction, a power, a root."""
-    return [part for part in token.values() if isinstance(part, list)]
+    return [v for k, v in token.items() if k != "t"] if token["t"] in COMPOSED else []
 
 
 def values_in(tokens: Tokens) -> list[str]:
@@ -198,8 +200,9 @@ def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
     def renamed(token: Token) -> Token:
         if token["t"] == "sym":
             return names.get(token.get("node", ""), token)
-        inner = {k: _renamed(v, names) for k, v in token.items() if isinstance(v, list)}
-        return {**token, **inner} if inner else token
+        if token["t"] not in COMPOSED:
+            return token
+        return {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
 
     return [renamed(token) for token in tokens]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -57,26 +58,30 @@ left out; empty tuples are too, and a stride that is the size of a pooling's win
 
 def label_of(name: str) -> dict[str, str]:
     """x1 is an x with the subscript 1; other names stay whole."""
+    return {**_label(name)}
+
+
+@lru_cache(maxsize=4096)
+def _label(name: str) -> dict[str, str]:
     letters = name.rstrip("0123456789")
-    return (
-        {"base": letters, "sub": name[len(letters) :]}
-        if letters and letters != name and len(letters) == 1
-        else {"base": name}
-    )
+    if len(letters) != 1 or letters == name:
+        return {"base": name}
+    return {"base": letters, "sub": name[1:]}
 
 
 def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
     """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its
     adjoint.
     """
-    token: Token = {"t": "sym", **label_of(name), "node": name, "col": column}
-    return token | {"accent": accent} if accent else token
+    token: Token = {"t": "sym", **_label(name), "node": name, "col": column}
+    if accent:
+        token["accent"] = accent
+    return token
 
 
 def num(shown: Any, column: str | None = None) -> Token:
     """A number, or an array, as a Trace's value; coloured by the column it comes from."""
-    token: Token = {"t": "num", "value": shown}
-    return token | {"col": column} if column else token
+    return {"t": "num", "value": shown, "col": column} if column else {"t": "num", "value": shown}
 
 
 def plain(argument: Any) -> Token:
@@ -273,15 +278,14 @@ def _told(key: str, given: Any) -> str:
 
 def is_signed(token: Token) -> bool:
     """Whether a token is a number that is written with a sign: a negative or a complex one."""
-    v = token.get("value")
-    if token["t"] == "num" and isinstance(v, dict):
+    if token["t"] != "num":
+        return False
+    v = token["value"]
+    if isinstance(v, dict):
         return "re" in v
-    negative = (
-        isinstance(v, int | float)
-        and not isinstance(v, bool)
-        and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
-    )
-    return token["t"] == "num" and (negative or v == "-inf")
+    if isinstance(v, str):
+        return v == "-inf"
+    return bool(v < 0 or (v == 0 and math.copysign(1, v) < 0))
 
 
 def in_parentheses(token: Token) -> Tokens:

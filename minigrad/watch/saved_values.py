@@ -107,6 +107,8 @@ class SavedValues:
     def _note_freed(self) -> None:
         """What the engine has freed since the last step: what operations kept whose results the
         function has dropped, and what a reverse pass inside the function kept for itself alone."""
+        if not self._dead and not self._walked:
+            return
         places = [(name, self._node_of(name)) for name in self._walked]
         through = [
             name

@@ -18,6 +18,8 @@ from .values import array_of, payload_value, pictured
 if TYPE_CHECKING:
     from .trace_recorder import OperationCall
 
+_PLAIN = Tensor | float | int
+
 
 def tangent_step(
     trace: TraceWriter, call: OperationCall, result: Any, out: Tensor, index: int | None, level: int
@@ -45,7 +47,7 @@ def tangent_step(
         words = sentences.pushed_together(name, names, shown)
         trace.step("tangent", name, edges, reads, [[name, "d", shown]], *words)
         return
-    with unobserved(), no_grad():
+    with unobserved(), no_grad(), backend.ignore_float_errors():
         parts = call.pushed or forward.contributions(
             call.primitive, call.args, call.params, result, level
         )
@@ -64,6 +66,8 @@ def tangent_step(
         }
         if local is not None:
             local = entry["local"] = payload_value(local)
+            if call.primitive.elementwise and _alike(call.args, out):
+                trace.slopes[name, slot] = local
         contribs.append(entry)
         rule = trace.rules.pushed(name, slot, str(source)) if index is None else None
         terms.append((str(source), local, rule, given))
@@ -76,6 +80,15 @@ def tangent_step(
     trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)
     arrays = {str(source): upstream.array for _, _, upstream, source in sources}
     trace.hold(name, "d", {name: tangent.array, **arrays})
+
+
+def _alike(args: Any, out: Tensor) -> bool:
+    """Whether all operands have the result's shape and dtype, float32 or float64."""
+    like = out.shape, out.dtype
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    return out.dtype in backend.SINGLE_OR_DOUBLE and all(
+        (a.shape, a.dtype) == like for a in tensors
+    )
 
 
 def _share(part: Any, index: int | None, out: Tensor) -> Any:
@@ -92,20 +105,23 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
     the operation's own rule with ẋ = 1.
     """
     shapes = [a.shape for a in call.args if isinstance(a, Tensor)]
+    found: list[Any] = [None] * len(call.args)
     if not (call.primitive.elementwise or (out.shape == () and not any(shapes))):
-        return [None] * len(call.args)
-    unit = []
-    for a in call.args:
-        if isinstance(a, Tensor):
-            carried = a.tangents is not None and level in a.tangents
-            a = wrap(
-                a.array,
-                None,
-                {level: wrap(backend.ones(a.shape, a.dtype, a.array))} if carried else None,
-            )
-        unit.append(a)
-    parts = forward.contributions(call.primitive, tuple(unit), call.params, wrap(out.array), level)
-    return [
-        array_of(part) if part is not None and is_factor(call.primitive, a, out) else None
-        for part, a in zip(parts, call.args, strict=True)
-    ]
+        return found
+    # the rule of an elementwise operation serves both modes, so that it takes arrays
+    on_arrays = call.primitive.elementwise and all(isinstance(a, _PLAIN) for a in call.args)
+    plain: Any = array_of if on_arrays else _without_history
+    args, result = [plain(a) for a in call.args], plain(out)
+    for index, a in enumerate(call.args):
+        carried = isinstance(a, Tensor) and a.tangents is not None and level in a.tangents
+        rule = call.primitive.push_rule(index) if carried else None
+        if rule is not None and is_factor(call.primitive, a, out):
+            one = plain(wrap(backend.ones(a.shape, a.dtype, a.array)))
+            read = [primitive.read_source(source, args, result) for source in rule.sources]
+            keywords = rule.keyword_arguments(call.params, index)
+            found[index] = array_of(rule.upcasting(one, *read, **keywords))
+    return found
+
+
+def _without_history(value: Any) -> Any:
+    return wrap(value.array) if isinstance(value, Tensor) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,7 @@ ALL_PARTS = 16_000
 
 LONGEST_NAME = 24
 """Characters of a parameter's name in formulas."""
+_name_of_dtype = cache(str)  # NumPy puts the name together each time
 
 
 class TraceWriter:
@@ -66,6 +68,8 @@ class TraceWriter:
         self.blocks = Blocks(self.owners, self.map.line_of)
         self.saved = SavedValues(self)
         self.rules = Rules()
+        # ∂y/∂x by result and operand's position, where reverse mode has the same
+        self.slopes: dict[tuple[str, int], Any] = {}
         # values without history: id -> name, and the memory's version then
         self._by_tensor: dict[int, tuple[str, int]] = {}
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
@@ -88,7 +92,7 @@ class TraceWriter:
             "kind": kind,
             "expr": expr,
             "shape": list(tensor.shape),
-            "dtype": str(tensor.dtype),
+            "dtype": _name_of_dtype(tensor.dtype),
             "stage": stage,
         }
         group = self.group()

@@ -92,6 +92,8 @@ def payload_value(array: Any) -> Any:
     """A payload as a Trace value. Raises AutogradError for what stands for many values at once,
     as inside vmap.
     """
+    if isinstance(array, _NUMBERS):
+        return _number(array)
     if hasattr(type(array), "__minigrad_apply__"):
         raise AutogradError(
             "trace: the function computes with batched or symbolic values (vmap, for instance),"

@@ -443,6 +443,20 @@ def test_rules_of_a_users_own_operation() -> None:
         del registry["derivatives_test_cube"]
 
 
+def test_a_trace_runs_each_rule_no_more_often_than_it_must() -> None:
+    """The engine's tangent and its adjoint, the local derivative of both, and a formula for each
+    mode, which all applications have in common.
+    """
+    runs = []
+    rule = lambda g, x: (runs.append(type(g).__name__), g * (3 * x * x))[1]
+    cube = elementwise("derivatives_test_cube", lambda xp, x: x * x * x, rule)
+    try:
+        trace_function(lambda x: cube(cube(cube(x))), 0.5)
+    finally:
+        del registry["derivatives_test_cube"]
+    assert runs.count("Symbol") == 2 and len(runs) == 2 + 3 * 3
+
+
 def test_nothing_is_recorded_or_changed() -> None:
     x = mg.tensor(2.0, requires_grad=True)
     y = x * 3
