@@ -64,19 +64,10 @@ class MultiheadAttention(Module):
                 else None
             )
             self.register_parameter(f"{name}_proj_weight", made)
-        self.register_parameter(
-            "in_proj_bias", trained(3 * embed_dim, dtype=dtype, device=device) if bias else None
-        )
-        self.bias_k = (
-            init.xavier_normal_(trained(1, 1, embed_dim, dtype=dtype, device=device))
-            if add_bias_kv
-            else None
-        )
-        self.bias_v = (
-            init.xavier_normal_(trained(1, 1, embed_dim, dtype=dtype, device=device))
-            if add_bias_kv
-            else None
-        )
+        self.register_parameter("in_proj_bias", trained(3 * embed_dim, when=bias, **where))
+        for name in ("bias_k", "bias_v"):
+            further = trained(1, 1, embed_dim, when=add_bias_kv, **where)
+            setattr(self, name, init.xavier_normal_(further) if add_bias_kv else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, device=device)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)

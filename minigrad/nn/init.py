@@ -90,20 +90,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         if isinstance(param, bool) or not isinstance(param, int | float | None):
             raise ValueError(f"calculate_gain: the slope must be a number, got {param!r}.")
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {
-        "linear": 1.0,
-        "identity": 1.0,
-        "conv1d": 1.0,
-        "conv2d": 1.0,
-        "conv3d": 1.0,
-        "conv_transpose1d": 1.0,
-        "conv_transpose2d": 1.0,
-        "conv_transpose3d": 1.0,
-        "sigmoid": 1.0,
-        "tanh": 5 / 3,
-        "relu": math.sqrt(2),
-        "selu": 0.75,
-    }
+    linear = "linear identity sigmoid".split()
+    linear += [f"conv{kind}{axes}d" for kind in ("", "_transpose") for axes in (1, 2, 3)]
+    gains = {**dict.fromkeys(linear, 1.0), "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
     if nonlinearity not in gains:
         raise ValueError(
             f"calculate_gain: unknown nonlinearity {nonlinearity!r}; known are"

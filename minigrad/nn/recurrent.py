@@ -47,16 +47,6 @@ def _sum(b: Tensor | None, c: Tensor | None) -> Tensor | None:
     return b + c if b is not None and c is not None else None
 
 
-def _rnn_step(
-    from_input: Tensor,
-    state: State,
-    u: Tensor,
-    c: Tensor | None,
-    activation: Callable[[Any], Tensor] = tanh,
-) -> State:
-    return (activation(from_input + F.linear(state[0], u, c)),)
-
-
 def _lstm_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
     i, f, g, o = _parts(from_input + F.linear(state[0], u, c), 4)
     cell = sigmoid(f) * state[1] + sigmoid(i) * tanh(g)
@@ -480,9 +470,8 @@ class RNNCell(_Cell):
         super().__init__(input_size, hidden_size, bias, dtype=dtype, device=device)
 
     def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        return _rnn_step(
-            from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu
-        )
+        activation: Any = tanh if self.nonlinearity == "tanh" else functions.relu
+        return (activation(from_input + F.linear(state[0], u, c)),)
 
 
 class LSTMCell(_Cell):

@@ -145,8 +145,12 @@ def _extreme(name: str, method: str, **options: Any) -> Primitive:
     return general(
         name,
         lambda xp, x, *, axes, keepdims: getattr(x, method)(axis=axes, keepdims=keepdims),
-        [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
-        [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
+        [lambda g, x, y, *, axes: spread(g, tuple(x.shape), axes) * _shares(x, y, axes)],
+        [
+            lambda t, x, y, *, axes, keepdims: sum_(
+                t * _shares(x, y, axes), axes=axes, keepdims=keepdims
+            )
+        ],
         symbol=method,
         pull_notation="g * (x == y) / sum(x == y)",
         push_notation="sum(t * (x == y)) / sum(x == y)",
@@ -189,11 +193,3 @@ def _shares(x: Any, y: Any, axes: Axes) -> Any:
 def ones_where(condition: Any, like: Any) -> Any:
     """1 where the condition holds, 0 elsewhere, in the dtype of `like`."""
     return where(condition, ones_like(like), 0.0)
-
-
-def _shared_pull(g: Any, x: Any, y: Any, axes: Axes) -> Any:
-    return spread(g, tuple(x.shape), axes) * _shares(x, y, axes)
-
-
-def _shared_push(t: Any, x: Any, y: Any, axes: Axes, keepdims: bool) -> Any:
-    return sum_(t * _shares(x, y, axes), axes=axes, keepdims=keepdims)

@@ -57,10 +57,6 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-def _permute(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
-    return x.transpose(axes)
-
-
 def inverse_of(axes: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that undoes `axes`."""
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
@@ -86,7 +82,7 @@ reshape = linear(
 )
 permute = linear(
     "permute",
-    _permute,
+    lambda xp, x, *, axes: x.transpose(axes),
     lambda g, *, axes: permute(g, axes=inverse_of(axes)),
     view=True,
     symbol="permute",

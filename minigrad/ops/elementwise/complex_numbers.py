@@ -19,14 +19,6 @@ from .rounding import sign_of
 from .selection import where
 
 
-def _abs_pull(g: Any, x: Any) -> Any:
-    return g * sgn(x)
-
-
-def _abs_push(t: Any, x: Any) -> Any:
-    return real(conj(sgn(x)) * t)
-
-
 def _sgn(xp: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
         return sign_of(x)
@@ -59,8 +51,8 @@ def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
 abs_ = general(
     "abs",
     lambda xp, x: xp.abs(x),
-    [_abs_pull],
-    [_abs_push],
+    [lambda g, x: g * sgn(x)],
+    [lambda t, x: real(conj(sgn(x)) * t)],
     push_notation="t * sgn(x)",
     conjugates=True,
     symbol="abs",
@@ -158,10 +150,6 @@ make_complex = general(
 """The complex tensor a + ib from its real and imaginary parts."""
 
 
-def _view_as_real(xp: Any, x: Any) -> Any:
-    return x[..., None].view("float64" if x.dtype.itemsize == 16 else "float32")
-
-
 def _view_as_complex(xp: Any, x: Any) -> Any:
     # a cotangent may lie in memory in any way
     x = x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)
@@ -170,7 +158,7 @@ def _view_as_complex(xp: Any, x: Any) -> Any:
 
 view_as_real = general(
     "view_as_real",
-    _view_as_real,
+    lambda xp, x: x[..., None].view("float64" if x.dtype.itemsize == 16 else "float32"),
     [lambda g: view_as_complex(g)],
     [lambda t: view_as_real(t)],
     conjugates=True,
