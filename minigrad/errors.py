@@ -129,6 +129,15 @@ class ProgramError(AutogradError):
     """
 
 
+def one_of(function: str, name: str, value: Any, *known: Any) -> None:
+    """Raise ValueError unless an argument is one of the values that it may have."""
+    if value not in known:
+        *others, last = (f'"{k}"' if isinstance(k, str) else repr(k) for k in known)
+        raise ValueError(
+            f"{function}: {name} must be {', '.join(others)} or {last}, got {value!r}."
+        )
+
+
 def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
     """What to write instead of a name that does not exist, as the end of a message; "" where
     nothing is like it.

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
-from ..errors import ShapeError
+from ..errors import ShapeError, one_of
 from ..names import public, publish
 
 
@@ -41,8 +41,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     along all other dimensions (views). indexing "xy" exchanges the first two dimensions.
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    if indexing not in ("ij", "xy"):
-        raise ValueError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}.')
+    one_of("meshgrid", "indexing", indexing, "ij", "xy")
     parts = [as_tensor(x) for x in given]
     if not parts:
         raise ValueError("meshgrid: needs at least one tensor.")

@@ -13,7 +13,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor, wrap
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, one_of
 from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
@@ -271,8 +271,7 @@ def scatter(
     replacing.
     """
     x, index = as_tensor(x), as_tensor(index)
-    if reduce not in (None, "add", "multiply"):
-        raise ValueError(f'scatter: reduce must be None, "add" or "multiply", got {reduce!r}.')
+    one_of("scatter", "reduce", reduce, None, "add", "multiply")
     axis = fn.axis_of(x.ndim, dim, "scatter")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
     if index.numel() == 0:
@@ -329,11 +328,7 @@ def scatter_reduce(
     parts of the derivative then add up to less than 1.
     """
     x, index, src = as_tensor(x), as_tensor(index), as_tensor(src)
-    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-        raise ValueError(
-            'scatter_reduce: reduce must be "sum", "prod", "mean", "amax" or "amin", got'
-            f" {reduce!r}."
-        )
+    one_of("scatter_reduce", "reduce", reduce, "sum", "prod", "mean", "amax", "amin")
     axis = fn.axis_of(x.ndim, dim, "scatter_reduce")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter_reduce")
     _check_dtype("scatter_reduce", x, src, "src")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.graph import Node, Pick, state
 from ..core.tensor import Tensor, current_node, ensure_version
-from ..errors import NoGradientError
+from ..errors import NoGradientError, one_of
 from ..hook_handle import HookHandle
 from .edges import GradientEdge
 from .saved_tensors import (
@@ -92,8 +92,7 @@ def register_multi_grad_hook(
     `fn(gradient)`. What `fn` returns is ignored. Returns a handle with `.remove()`. Raises
     ValueError for another mode, NoGradientError for a tensor that requires no gradient.
     """
-    if mode not in ("all", "any"):
-        raise ValueError(f'register_multi_grad_hook: mode must be "all" or "any", got {mode!r}.')
+    one_of("register_multi_grad_hook", "mode", mode, "all", "any")
     tensors = tuple(tensors)
     nodes: list[Node] = []
     for i, x in enumerate(tensors):

@@ -59,8 +59,8 @@ class DataLoader:
             raise ValueError(
                 f"DataLoader: batch_size must be a whole number from 1 on, got {batch_size!r}."
             )
-        if seed is not None and seed < 0:
-            raise ValueError(f"DataLoader: seed must be at least 0, got {seed}.")
+        if seed is not None:
+            functions.not_below("DataLoader", "seed", seed, 0)
         if seed is None and shuffle:
             seed = int(functions.randint(0, 2**31, ()).item())
         self.dataset = dataset

@@ -49,10 +49,7 @@ class RandomSampler(Sampler):
         super().__init__(data_source)
         self.replacement = replacement
         self.num_samples = len(data_source) if num_samples is None else num_samples
-        if self.num_samples < 1:
-            raise ValueError(
-                f"RandomSampler: num_samples must be at least 1, got {self.num_samples}."
-            )
+        functions.not_below("RandomSampler", "num_samples", self.num_samples, 1)
 
     def __iter__(self) -> Iterator[int]:
         n, left = len(self.data_source), self.num_samples
@@ -93,10 +90,7 @@ class WeightedRandomSampler(Sampler):
         super().__init__()
         self.weights = as_tensor(weights).detach().double()
         self.num_samples, self.replacement = num_samples, replacement
-        if num_samples < 1:
-            raise ValueError(
-                f"WeightedRandomSampler: num_samples must be at least 1, got {num_samples}."
-            )
+        functions.not_below("WeightedRandomSampler", "num_samples", num_samples, 1)
         found = self.weights.numpy()
         if found.ndim != 1 or not (found >= 0).all() or not found.sum() < float("inf"):
             raise ValueError(

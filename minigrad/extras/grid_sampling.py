@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import backend, functions
 from ..core.tensor import Tensor, as_tensor
-from ..errors import ShapeError
+from ..errors import ShapeError, one_of
 from ..functions import arange, clamp, floor, where
 from ..nn.functional.arguments import on_axis
 from ..ops.elementwise import in_float32
@@ -84,17 +84,10 @@ def grid_sample(
             "grid_sample: needs images (N, C, H, W) and places (N, H', W', 2), or volumes (N, C,"
             f" D, H, W) and places (N, D', H', W', 3), got {x.shape} and {places.shape}."
         )
-    if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(
-            f'grid_sample: mode must be "bilinear", "nearest" or "bicubic", got {mode!r}.'
-        )
+    one_of("grid_sample", "mode", mode, "bilinear", "nearest", "bicubic")
     if mode == "bicubic" and axes == 3:
         raise ValueError('grid_sample: mode="bicubic" is for images (N, C, H, W), not for volumes.')
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(
-            'grid_sample: padding_mode must be "zeros", "border" or "reflection", got'
-            f" {padding_mode!r}."
-        )
+    one_of("grid_sample", "padding_mode", padding_mode, "zeros", "border", "reflection")
     corners, sizes = bool(align_corners), x.shape[2:]
     at = [_position(places[..., axes - 1 - i], n, corners) for i, n in enumerate(sizes)]
     if mode == "bicubic":

@@ -20,7 +20,7 @@ from ..arrays.splitting import narrow
 from ..arrays.sums import cumsum
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, one_of
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
 from ..ops.elementwise import in_float32
@@ -76,11 +76,9 @@ def _quantile(
         )
     if not isinstance(q, Tensor):
         shares = shares.to(device=x.device)
-    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ValueError(
-            f'{function}: interpolation must be "linear", "lower", "higher", "nearest" or'
-            f' "midpoint", got {interpolation!r}.'
-        )
+    one_of(
+        function, "interpolation", interpolation, "linear", "lower", "higher", "nearest", "midpoint"
+    )
     if dim is None or x.ndim == 0:
         shape = (1,) * x.ndim
         rows, axis = x.reshape(-1), 0

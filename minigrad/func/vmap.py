@@ -13,7 +13,7 @@ from typing import Any
 from .. import functions
 from ..batching import BatchAxis, axes_of, batch_axis, enter, taken_out
 from ..core.tensor import Tensor, as_tensor
-from ..errors import BatchingError
+from ..errors import BatchingError, one_of
 from ..names import public
 from .tree import Rebuild, flatten, spread
 
@@ -38,10 +38,7 @@ def vmap(
     fit, BatchingError where the function asks for one Python value of something that differs
     between the examples.
     """
-    if randomness not in ("error", "different", "same"):
-        raise ValueError(
-            f'vmap: randomness must be "error", "different" or "same", got {randomness!r}.'
-        )
+    one_of("vmap", "randomness", randomness, "error", "different", "same")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size must be None or at least 1, got {chunk_size}.")
     name = getattr(function, "__name__", repr(function))

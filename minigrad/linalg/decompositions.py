@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import arrays, backend
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
-from ..errors import ShapeError
+from ..errors import ShapeError, one_of
 from ..functions import matmul
 from ..names import TensorLike, public, publish, unlisted
 from . import factorisations as fa
@@ -149,8 +149,7 @@ def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None)
     if isinstance(mode, bool) or some is not None:
         mode = "reduced" if (mode if some is None else some) else "complete"
     m, n = A.shape[-2:]
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f'linalg.qr: mode must be "reduced", "complete" or "r", got {mode!r}.')
+    one_of("linalg.qr", "mode", mode, "reduced", "complete", "r")
     if mode == "r":
         return QRResult(fn.zeros(0, dtype=A.dtype, device=A.device), qr(A).R)
     if mode == "complete" and m > n:

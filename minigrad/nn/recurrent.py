@@ -25,7 +25,7 @@ from typing import Any
 from .. import functions
 from ..backend import DType
 from ..core.tensor import Tensor, as_tensor
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, one_of
 from ..functions import cat, flip, sigmoid, stack, tanh
 from ..ops import recurrent
 from . import functional as F
@@ -330,8 +330,7 @@ class RNN(_Recurrent):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f'RNN: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
+        one_of("RNN", "nonlinearity", nonlinearity, "tanh", "relu")
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, num_layers, *args, **kwargs)
 
@@ -462,10 +461,7 @@ class RNNCell(_Cell):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
-                f'RNNCell: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.'
-            )
+        one_of("RNNCell", "nonlinearity", nonlinearity, "tanh", "relu")
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, bias, dtype=dtype, device=device)
 

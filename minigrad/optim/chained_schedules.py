@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import one_of
 from .optimizer import Optimizer
 from .schedule import LRScheduler, for_each, groups_of
 
@@ -170,12 +171,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer, self.groups = optimizer, groups_of(self, optimizer)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau: factor must be below 1, got {factor}.")
-        if mode not in ("min", "max"):
-            raise ValueError(f'ReduceLROnPlateau: mode must be "min" or "max", got {mode!r}.')
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(
-                f'ReduceLROnPlateau: threshold_mode must be "rel" or "abs", got {threshold_mode!r}.'
-            )
+        one_of("ReduceLROnPlateau", "mode", mode, "min", "max")
+        one_of("ReduceLROnPlateau", "threshold_mode", threshold_mode, "rel", "abs")
         self.mode, self.reduction, self.patience, self.cooldown = mode, factor, patience, cooldown
         self.threshold, self.threshold_mode, self.eps = threshold, threshold_mode, eps
         self.min_lrs = for_each("ReduceLROnPlateau", "min_lr", min_lr, self.groups)

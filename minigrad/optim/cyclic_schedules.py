@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import one_of
 from .optimizer import Optimizer
 from .schedule import LRScheduler, for_each, groups_of
 
@@ -104,14 +105,9 @@ class CyclicLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         groups = groups_of(self, optimizer)
-        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
-            raise ValueError(
-                f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", got {mode!r}.'
-            )
-        if scale_mode not in ("cycle", "iterations"):
-            raise ValueError(
-                f'CyclicLR: scale_mode must be "cycle" or "iterations", got {scale_mode!r}.'
-            )
+        if scale_fn is None:
+            one_of("CyclicLR", "mode", mode, "triangular", "triangular2", "exp_range")
+        one_of("CyclicLR", "scale_mode", scale_mode, "cycle", "iterations")
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / (step_size_up + down)
@@ -193,10 +189,7 @@ class OneCycleLR(LRScheduler):
         self.total_steps = _number_of_steps(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, int | float) or not 0 <= pct_start <= 1:
             raise ValueError(f"OneCycleLR: pct_start must be between 0 and 1, got {pct_start!r}.")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f'OneCycleLR: anneal_strategy must be "cos" or "linear", got {anneal_strategy!r}.'
-            )
+        one_of("OneCycleLR", "anneal_strategy", anneal_strategy, "cos", "linear")
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self.max_lrs = for_each("OneCycleLR", "max_lr", max_lr, groups)
         self.first_lrs = [rate / div_factor for rate in self.max_lrs]

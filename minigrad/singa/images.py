@@ -189,8 +189,7 @@ def _blocks(x: Tensor, blocksize: int, mode: str, name: str) -> bool:
         raise ValueError(f'{name}: mode must be "DCR" or "CRD", got {mode!r}.')
     if x.ndim != 4:
         raise ShapeError(f"{name}: x must have the axes (N, C, H, W), got shape {x.shape}.")
-    if blocksize < 1:
-        raise ValueError(f"{name}: blocksize must be at least 1, got {blocksize}.")
+    functions.not_below(name, "blocksize", blocksize, 1)
     return mode.upper() == "DCR"
 
 

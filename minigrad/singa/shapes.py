@@ -12,7 +12,7 @@ from typing import Any
 from .. import backend, functions
 from ..arrays import stacking
 from ..core.tensor import Tensor, as_tensor
-from ..errors import ShapeError
+from ..errors import ShapeError, one_of
 from ..functions import axis_of
 from ..nn import functional as F
 from ..nn.functional.arguments import read, span
@@ -142,10 +142,7 @@ def pad(x: Any, mode: str, pads: Ints, constant: float = 0.0) -> Tensor:
     edge, as often as it takes), "wrap" (the axis again).
     """
     x = as_tensor(x)
-    if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise ValueError(
-            f'pad: mode must be "constant", "reflect", "edge" or "wrap", got {mode!r}.'
-        )
+    one_of("pad", "mode", mode, "constant", "reflect", "edge", "wrap")
     around = [int(n) for n in pads]
     if len(around) != 2 * x.ndim:
         raise ShapeError(

@@ -201,8 +201,7 @@ def hardswish(input: Any) -> Tensor:
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x moved by lambd towards 0, and 0 within lambd of it."""
     x = as_tensor(input)
-    if lambd < 0:
-        raise ValueError(f"softshrink: lambd must be at least 0, got {lambd}.")
+    functions.not_below("softshrink", "lambd", lambd, 0)
     return x - clamp(x, -lambd, lambd)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ... import backend, functions
 from ...batching import is_batched_index
 from ...core.tensor import Tensor, as_tensor, write_payload
-from ...errors import BatchingError, DTypeError, ShapeError
+from ...errors import BatchingError, DTypeError, ShapeError, one_of
 from ...functions import arange, clamp, where
 from ...ops import sorting
 from ...ops.elementwise import in_float32
@@ -93,8 +93,7 @@ def embedding_bag(
     """
     index, w = as_tensor(input), as_tensor(weight)
     check_integers(index, "embedding_bag", "indices")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError(f'embedding_bag: mode must be "sum", "mean" or "max", got {mode!r}.')
+    one_of("embedding_bag", "mode", mode, "sum", "mean", "max")
     if sparse:
         raise NotImplementedError(
             "embedding_bag: gradients are dense here. Leave sparse=True out: the numbers are the"

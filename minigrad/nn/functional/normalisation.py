@@ -205,8 +205,7 @@ def local_response_norm(
     """x / (k + α · mean over `size` neighbouring channels of x²)^β."""
     x = as_tensor(input)
     check_axes(x, 2, "local_response_norm", "(N, C, …)")
-    if size < 1:
-        raise ValueError(f"local_response_norm: size must be at least 1, got {size}.")
+    functions.not_below("local_response_norm", "size", size, 1)
     sums = pooling.sum_pool(
         x * x, axis=1, size=size, stride=1, dilation=1, padding=(size // 2, (size - 1) // 2)
     )

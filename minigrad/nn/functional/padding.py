@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import functions
 from ...core.tensor import Tensor, as_tensor
-from ...errors import ShapeError
+from ...errors import ShapeError, one_of
 from ...functions import cat, in_own_memory
 from ...functions.arguments import whole_numbers, without_graph
 from ...ops.shape import pad_axis
@@ -29,10 +29,7 @@ def pad(
     "replicate" (the edge), "circular".
     """
     x = as_tensor(input)
-    if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ValueError(
-            f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.'
-        )
+    one_of("pad", "mode", mode, "constant", "reflect", "replicate", "circular")
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ValueError(
             f"pad: {tuple(pad)} must hold pairs for at most the {x.ndim} axes of input {x.shape}."

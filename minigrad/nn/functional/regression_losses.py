@@ -65,8 +65,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     """d² / 2β where |d| < β, |d| − β/2 elsewhere, for d = x − t."""
     x, t = pair(input, target, "smooth_l1_loss")
     check_real(beta, "smooth_l1_loss", "beta")
-    if beta < 0:
-        raise ValueError(f"smooth_l1_loss: beta must be at least 0, got {beta}.")
+    functions.not_below("smooth_l1_loss", "beta", beta, 0)
     if beta == 0:
         return l1_loss(x, t, reduction)
     d = x - t

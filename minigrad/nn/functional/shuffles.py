@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
-from ...functions import in_own_memory
+from ...functions import in_own_memory, not_below
 from .arguments import check_axes
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -20,7 +20,8 @@ __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 @in_own_memory
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(N, C r², H, W) to (N, C, H r, W r): channels become pixels."""
-    x, r = as_tensor(input), _factor(upscale_factor, "pixel_shuffle")
+    x, r = as_tensor(input), upscale_factor
+    not_below("pixel_shuffle", "the factor", r, 1)
     check_axes(x, 3, "pixel_shuffle", "(…, C, H, W)")
     *lead, c, h, w = x.shape
     if c % r**2:
@@ -34,7 +35,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 @in_own_memory
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """(…, C, H r, W r) to (…, C r², H, W): pixels become channels."""
-    x, r = as_tensor(input), _factor(downscale_factor, "pixel_unshuffle")
+    x, r = as_tensor(input), downscale_factor
+    not_below("pixel_unshuffle", "the factor", r, 1)
     check_axes(x, 3, "pixel_unshuffle", "(…, C, H, W)")
     *lead, c, h, w = x.shape
     if h % r or w % r:
@@ -43,13 +45,6 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
         )
     cut = x.reshape(math.prod(lead), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
     return cut.reshape(*lead, c * r * r, h // r, w // r)
-
-
-def _factor(factor: int, function: str) -> int:
-    """The factor. Raises ValueError below 1."""
-    if factor < 1:
-        raise ValueError(f"{function}: the factor must be at least 1, got {factor}.")
-    return factor
 
 
 @in_own_memory

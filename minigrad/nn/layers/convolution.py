@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...core.tensor import Tensor, as_tensor
+from ...errors import one_of
 from .. import functional as F
 from ..extra_repr import unusual
 from ..functional.arguments import each
@@ -47,11 +48,7 @@ class _Conv(Module):
                 f"{name}: groups={groups} must divide in_channels={in_channels} and"
                 f" out_channels={out_channels}."
             )
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got'
-                f" {padding_mode!r}."
-            )
+        one_of(name, "padding_mode", padding_mode, "zeros", "reflect", "replicate", "circular")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.groups = groups

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.tensor import Tensor
+from ...errors import one_of
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -44,8 +45,7 @@ class Linear(Module):
                 "Linear: give the numbers of inputs and outputs, as in Linear(2, 25) or"
                 " Linear(in_dim=2, out_dim=25)."
             )
-        if init not in ("kaiming", "xavier"):
-            raise ValueError(f'Linear: init must be "kaiming" or "xavier", got {init!r}.')
+        one_of("Linear", "init", init, "kaiming", "xavier")
         self.in_dim, self.out_dim, self._init = inputs, outputs, init
         self.weight = trained(outputs, inputs, dtype=dtype, device=device)
         self.register_parameter("bias", trained(outputs, when=bias, dtype=dtype, device=device))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from ... import functions
 from ...core.tensor import Tensor
 from ...grad_mode import no_grad
 from .. import functional as F
@@ -120,10 +121,7 @@ def spectral_norm(
 
     dim: the axis that becomes the matrix's rows; None: 1 for transposed convolutions, else 0.
     """
-    if n_power_iterations < 1:
-        raise ValueError(
-            f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}."
-        )
+    functions.not_below("spectral_norm", "n_power_iterations", n_power_iterations, 1)
     weight = _parameter(module, "spectral_norm", name)
     hook = _SpectralNormHook(
         name, default_axis(module) if dim is None else dim, n_power_iterations, eps

@@ -43,10 +43,7 @@ class _SpectralNorm(Module):
             raise IndexError(
                 f"spectral_norm: dim {dim} is not an axis of a weight of shape {weight.shape}."
             )
-        if n_power_iterations < 1:
-            raise ValueError(
-                f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}."
-            )
+        functions.not_below("spectral_norm", "n_power_iterations", n_power_iterations, 1)
         self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor, wrap
-from ...errors import ShapeError, with_hints
+from ...errors import ShapeError, one_of, with_hints
 from .. import functional as F
 
 
@@ -101,10 +101,7 @@ def pad_sequence(
             f"pad_sequence: expected sequences in a list, got {type(sequences).__name__}."
         )
     given = [as_tensor(s) for s in sequences]
-    if padding_side not in ("left", "right"):
-        raise ValueError(
-            f'pad_sequence: padding_side must be "left" or "right", got {padding_side!r}.'
-        )
+    one_of("pad_sequence", "padding_side", padding_side, "left", "right")
     if not given:
         raise ValueError("pad_sequence: the list of sequences is empty.")
     if any(not s.ndim or s.shape[1:] != given[0].shape[1:] for s in given):
