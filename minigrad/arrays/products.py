@@ -287,42 +287,31 @@ def _added(function: str, x: TensorLike, product: Tensor, beta: Any, alpha: Any)
     return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product
 
 
-@public(in_place=True, theirs="input mat1 mat2")
-@in_float32
-def addmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta x + alpha (a @ b) of matrices; x broadcasts."""
-    return _added("addmm", as_tensor(x), mm(a, b), beta, alpha)
+def _adding(
+    name: str, product: Callable[[Any, Any], Tensor], theirs: str, text: str
+) -> Callable[..., Tensor]:
+    """The public function beta x + alpha · product(a, b). theirs: PyTorch's names of a and b."""
+
+    def added(
+        x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1
+    ) -> Tensor:
+        return _added(name, as_tensor(x), product(a, b), beta, alpha)
+
+    added.__name__ = added.__qualname__ = name
+    added.__doc__ = f"beta x + alpha {text}; x broadcasts."
+    return public(in_place=True, theirs=f"input {theirs}")(in_float32(added))
 
 
-@public(in_place=True, theirs="input mat vec")
-@in_float32
-def addmv(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta x + alpha (a @ b) of a matrix and a vector; x broadcasts."""
-    return _added("addmv", as_tensor(x), mv(a, b), beta, alpha)
-
-
-@public(in_place=True, theirs="input batch1 batch2")
-@in_float32
-def baddbmm(
-    x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1
-) -> Tensor:
-    """beta x + alpha (a @ b) of batches of matrices; x broadcasts."""
-    return _added("baddbmm", as_tensor(x), bmm(a, b), beta, alpha)
-
-
-@public(in_place=True, theirs="input batch1 batch2")
-@in_float32
-def addbmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
+def _total_of_products(a: TensorLike, b: TensorLike) -> Tensor:
     products = bmm(a, b)
-    return _added("addbmm", as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
+    return fn.sum(products, 0, dtype=products.dtype)
 
 
-@public(in_place=True, theirs="input vec1 vec2")
-@in_float32
-def addr(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta x + alpha outer(a, b); x broadcasts."""
-    return _added("addr", as_tensor(x), outer(a, b), beta, alpha)
+addmm = _adding("addmm", mm, "mat1 mat2", "(a @ b) of matrices")
+addmv = _adding("addmv", mv, "mat vec", "(a @ b) of a matrix and a vector")
+baddbmm = _adding("baddbmm", bmm, "batch1 batch2", "(a @ b) of batches of matrices")
+addbmm = _adding("addbmm", _total_of_products, "batch1 batch2", "Σ (a[i] @ b[i]) over the batch")
+addr = _adding("addr", outer, "vec1 vec2", "outer(a, b)")
 
 
 @fn.in_own_memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend
@@ -63,34 +64,24 @@ def std(
     return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
 
 
-@public(method=False)
-def var_mean(
-    x: TensorLike,
-    dim: Any = None,
-    unbiased: Any = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """(var, mean)."""
-    return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(
-        x, None if isinstance(dim, bool) else dim, keepdim
-    )
+def _with_mean(spread: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The public function that gives a measure of spread and the mean."""
+
+    def pair(
+        x: TensorLike,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Any:
+        mean = fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
+        return spread(x, dim, unbiased, keepdim, correction=correction), mean
+
+    pair.__name__ = pair.__qualname__ = f"{spread.__name__}_mean"
+    pair.__doc__ = f"({spread.__name__}, mean)."
+    return public(method=False)(pair)
 
 
-@public(method=False)
-def std_mean(
-    x: TensorLike,
-    dim: Any = None,
-    unbiased: Any = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """(std, mean)."""
-    return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(
-        x, None if isinstance(dim, bool) else dim, keepdim
-    )
-
-
+var_mean, std_mean = _with_mean(var), _with_mean(std)
 publish(__name__)
