@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
 from ..core.tensor import Leaf, Tensor, wrap
 
 if TYPE_CHECKING:
     from .module import Module
+
+
+C = TypeVar("C", bound="Converting")
+
+
+class Converting:
+    """What has a method `to` for dtypes and devices: the usual ones by name."""
+
+    __slots__ = ()
+
+    def to(self: C, *args: Any, **options: Any) -> C:
+        """In another dtype, or on another device."""
+        raise NotImplementedError
+
+    def float(self: C) -> C:
+        """In float32."""
+        return self.to(backend.float32)
+
+    def double(self: C) -> C:
+        """In float64."""
+        return self.to(backend.float64)
+
+    def half(self: C) -> C:
+        """In float16."""
+        return self.to(backend.float16)
+
+    def bfloat16(self: C) -> C:
+        """In bfloat16. Raises DTypeError where the package ml_dtypes is not installed."""
+        return self.to(backend.bfloat16_dtype())
+
+    def cpu(self: C) -> C:
+        """In host memory."""
+        return self.to("cpu")
+
+    def cuda(self: C, index: int = 0) -> C:
+        """On a CUDA device."""
+        return self.to(f"cuda:{index}")
 
 
 def convert(module: Module, args: tuple[Any, ...], dtype: Any, device: Any) -> None:

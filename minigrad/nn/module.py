@@ -24,7 +24,7 @@ from ..observers import calls
 from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states
-from .conversion import convert
+from .conversion import Converting, convert
 from .hook_registration import HookRegistration
 from .state import IncompatibleKeys, StateError
 
@@ -33,7 +33,7 @@ __all__ = ["Layer", "Module", "StateError"]
 M = TypeVar("M", bound="Module")
 
 
-class Module(HookRegistration):
+class Module(HookRegistration, Converting):
     """Base class of layers and models: define `__init__` (parameters as attributes) and
     `forward`. Unlike PyTorch's, it takes parameters and modules as attributes before, or without,
     `super().__init__()`, and registers them.
@@ -428,35 +428,9 @@ class Module(HookRegistration):
         convert(self, args, dtype, device)
         return self
 
-    def float(self: M) -> M:
-        """All parameters in float32."""
-        return self.to(backend.float32)
-
-    def double(self: M) -> M:
-        """All parameters in float64."""
-        return self.to(backend.float64)
-
-    def half(self: M) -> M:
-        """All parameters in float16."""
-        return self.to(backend.float16)
-
-    def bfloat16(self: M) -> M:
-        """All parameters in bfloat16. Raises DTypeError where the package ml_dtypes is not
-        installed.
-        """
-        return self.to(backend.bfloat16_dtype())
-
     def type(self: M, dst_type: Any) -> M:
         """All parameters in a dtype."""
         return self.to(dtype=dst_type)
-
-    def cpu(self: M) -> M:
-        """All parameters in host memory."""
-        return self.to("cpu")
-
-    def cuda(self: M, index: int = 0) -> M:
-        """All parameters on a CUDA device."""
-        return self.to(f"cuda:{index}")
 
     def apply(self: M, function: Callable[[Module], Any]) -> M:
         """Call `function` on every module inside, innermost first, then on this one; returns the

@@ -17,6 +17,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...errors import ShapeError, one_of, with_hints
 from .. import functional as F
+from ..conversion import Converting
 
 
 class _Packed(NamedTuple):
@@ -26,7 +27,7 @@ class _Packed(NamedTuple):
     unsorted_indices: Tensor | None
 
 
-class PackedSequence(_Packed):
+class PackedSequence(_Packed, Converting):
     """Several sequences as one tensor; made by `pack_sequence` and `pack_padded_sequence`.
 
     sorted_indices: the numbers of the given sequences in the order in which they are packed;
@@ -52,26 +53,6 @@ class PackedSequence(_Packed):
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """With the data in another dtype or on another device."""
         return PackedSequence(self.data.to(*args, **kwargs), *self[1:])
-
-    def double(self) -> PackedSequence:
-        """In float64."""
-        return self.to(backend.float64)
-
-    def float(self) -> PackedSequence:
-        """In float32."""
-        return self.to(backend.float32)
-
-    def half(self) -> PackedSequence:
-        """In float16."""
-        return self.to(backend.float16)
-
-    def cpu(self) -> PackedSequence:
-        """In host memory."""
-        return self.to("cpu")
-
-    def cuda(self) -> PackedSequence:
-        """On the CUDA device."""
-        return self.to("cuda")
 
     @property
     def is_cuda(self) -> bool:
