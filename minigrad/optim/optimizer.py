@@ -19,6 +19,8 @@ from ..backend import (
     Array,
     float32,
     ignore_float_errors,
+    is_complex,
+    is_differentiable,
     is_immutable,
     is_narrow,
     materialise,
@@ -274,7 +276,7 @@ class Optimizer:
 
     def adopt(self, param: Tensor, state: dict[str, Any]) -> None:
         """Take over a parameter's state: numbers, and arrays, which are copied to the
-        parameter's device.
+        parameter's device and, as in PyTorch, to its precision.
         """
         self._known[id(param)] = param
         self.state[id(param)] = {n: _copied(v, param.array) for n, v in state.items()}
@@ -310,14 +312,19 @@ def parameter_of(optimizer: Optimizer, key: int) -> Tensor:
 
 
 def _copied(value: Any, like: Array | None = None) -> Any:
-    """A value of a state, with arrays in memory of their own, on the device of `like` if that is
-    given.
+    """A value of a state, with arrays in memory of their own, on the device and in the precision of
+    `like` if that is given.
     """
     if isinstance(value, list):
         return [_copied(v, like) for v in value]
     if not hasattr(value, "dtype"):
         return value
-    return materialise((value if like is None else to_device_of(value, like)).copy())
+    if like is None:
+        return materialise(value.copy())
+    there = to_device_of(value, like)
+    wanted = like if is_complex(there.dtype) else like.real  # the parts of a complex parameter
+    precise = is_differentiable(there.dtype)
+    return materialise(there.astype(wanted.dtype if precise else there.dtype))
 
 
 def _widened(value: Any) -> Any:

@@ -131,6 +131,25 @@ def test_training_continues_from_a_state_dict(name: str, settings: dict) -> None
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
 
 
+def test_a_loaded_state_has_the_precision_of_its_parameter() -> None:
+    for rule, name, found in (
+        (optim.Adam, "exp_avg", {mg.float64: mg.float64, mg.complex128: mg.float64}),
+        (optim.SGD, "momentum_buffer", {mg.float32: mg.float32, mg.complex64: mg.complex64}),
+    ):
+        for dtype, expected in found.items():
+            states = []
+            other = mg.complex64 if dtype.kind == "c" else mg.float16
+            for w in (mg.ones(2, dtype=other), mg.ones(2, dtype=dtype)):
+                settings = {"momentum": 0.9} if rule is optim.SGD else {}
+                optimiser = rule([w.requires_grad_()], lr=0.1, **settings)
+                for state in states:
+                    optimiser.load_state_dict(state)
+                w.grad = mg.ones_like(w)
+                optimiser.step()
+                states.append(optimiser.state_dict())
+            assert states[1]["state"][0][name].dtype == expected
+
+
 @in_one_test
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
 def test_update_is_step(name: str, settings: dict) -> None:
