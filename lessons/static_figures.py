@@ -8,7 +8,7 @@ What a picture shows is computed where it can be: curves, points and matrices co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,39 +52,50 @@ def figure(
     return add
 
 
-def _graph(
-    picture: Picture,
-    nodes: Mapping[str, Node],
-    edges: Sequence[tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]],
-    radius: float = 17,
-) -> None:
-    """Nodes as circles, edges as arrows between them; an edge may name a style and a bend."""
-    for edge in edges:
-        (x0, y0, *_), (x1, y1, *_) = nodes[edge[0]], nodes[edge[1]]
-        style, bend = (edge[2] if len(edge) > 2 else "line"), (edge[3] if len(edge) > 3 else 0.0)
+def _graph(picture: Picture, nodes: Mapping[str, Node], edges: str, radius: float = 17) -> None:
+    """Nodes as circles, edges as arrows between them. edges: the names of two nodes and, if it is
+    no plain line, a style; commas between the edges.
+    """
+    for edge in edges.split(","):
+        start, end, *style = edge.split()
+        (x0, y0, *_), (x1, y1, *_) = nodes[start], nodes[end]
         length = math.hypot(x1 - x0, y1 - y0)
-        ux, uy = (x1 - x0) / length, (y1 - y0) / length
-        side = 0.35 * bend / max(abs(bend), 1.0) * radius
-        gap = radius + 2
-        start = (x0 + gap * ux + side * uy, y0 + gap * uy - side * ux)
-        picture.arrow(start, (x1 - gap * ux + side * uy, y1 - gap * uy - side * ux), style, bend)
+        dx, dy = ((radius + 2) * (x1 - x0) / length, (radius + 2) * (y1 - y0) / length)
+        picture.arrow((x0 + dx, y0 + dy), (x1 - dx, y1 - dy), *style)
     for x, y, said, style in nodes.values():
         picture.dot(x, y, radius, style)
         picture.say(x, y + 4, said, size=11)
 
 
-def _curve(
-    picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str
-) -> None:
-    """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then
-    in pixels.
+class Chart:
+    """A part of a picture with numbers of its own: x and y, the least and the greatest across and
+    upwards; left, top, right, bottom: the part, in pixels. axes: draw them.
     """
-    (x0, y0), (x1, y1), (left, bottom), (right, top) = frame
-    place = lambda x, y: (
-        left + (x - x0) / (x1 - x0) * (right - left),
-        bottom + (y - y0) / (y1 - y0) * (top - bottom),
-    )
-    picture.line([place(x, y) for x, y in points], style)
+
+    def __init__(
+        self, picture: Picture, x: Point, y: Point, left: float, top: float, right: float,
+        bottom: float, axes: bool = True,
+    ) -> None:  # fmt: skip
+        self._picture, self._numbers, self._pixels = picture, (x, y), ((left, right), (bottom, top))
+        if axes:
+            picture.line([(left, top), (left, bottom), (right, bottom)], "axis")
+
+    def at(self, x: float, y: float) -> Point:
+        """The pixels of a point."""
+        (x0, x1), (y0, y1) = self._numbers
+        (left, right), (bottom, top) = self._pixels
+        return (
+            left + (x - x0) / (x1 - x0) * (right - left),
+            bottom + (y - y0) / (y1 - y0) * (top - bottom),
+        )
+
+    def curve(self, points: Iterable[Sequence[float]], style: str) -> None:
+        """A line through points."""
+        self._picture.line([self.at(*point) for point in points], style)
+
+    def dot(self, x: float, y: float, radius: float, style: str) -> None:
+        """A circle around a point."""
+        self._picture.dot(*self.at(x, y), radius, style)
 
 
 def _matrix(
@@ -109,30 +120,23 @@ def secant(p: Picture) -> None:
     """Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then
     rises"""
     f = lambda x: 0.25 + 0.12 * x * x
-    frame = ((0.0, 0.0), (4.0, 2.4), (30.0, 200.0), (290.0, 20.0))
-    p.line([(30, 20), (30, 200), (290, 200)], "axis")
-    _curve(p, [(x, f(x)) for x in np.linspace(0, 4, 60)], frame, "value")
-    at = lambda x, y: (30 + 65 * x, 200 - 75 * y)
+    chart = Chart(p, (0, 4), (0, 2.4), 30, 20, 290, 200)
+    chart.curve([(x, f(x)) for x in np.linspace(0, 4, 60)], "value")
     for h, said in ((2.4, "h = 2.4"), (1.2, "h = 1.2")):
         slope = (f(1.2 + h) - f(1.2)) / h
-        _curve(p, [(0.5, f(1.2) - 0.7 * slope), (4.0, f(1.2) + 2.8 * slope)], frame, "adjoint")
-        p.dot(*at(1.2 + h, f(1.2 + h)), 4, "adjoint")
-        p.say(at(1.2 + h, 0)[0] - 8, at(0, f(1.2 + h))[1] - 10, said, "adjoint right", 11)
+        chart.curve([(0.5, f(1.2) - 0.7 * slope), (4.0, f(1.2) + 2.8 * slope)], "adjoint")
+        x, y = chart.at(1.2 + h, f(1.2 + h))
+        p.dot(x, y, 4, "adjoint")
+        p.say(x - 8, y - 10, said, "adjoint right", 11)
     tangent = 0.24 * 1.2
-    _curve(p, [(0.2, f(1.2) - tangent), (3.9, f(1.2) + 2.7 * tangent)], frame, "tangent")
-    p.dot(*at(1.2, f(1.2)), 4, "tangent")
+    chart.curve([(0.2, f(1.2) - tangent), (3.9, f(1.2) + 2.7 * tangent)], "tangent")
+    chart.dot(1.2, f(1.2), 4, "tangent")
     p.say(250, 165, "the tangent", "tangent", 11)
     steps = 2.0 ** -np.arange(1, 45)
     sine = lambda x: mg.sin(mg.tensor(x, dtype=mg.float64)).numpy()
     errors = np.abs((sine(1 + steps) - sine(np.ones_like(steps))) / steps / math.cos(1) - 1)
-    frame = ((-14.0, -9.0), (0.0, 0.5), (370.0, 200.0), (620.0, 20.0))
-    p.line([(370, 20), (370, 200), (620, 200)], "axis")
-    _curve(
-        p,
-        [(math.log10(h), math.log10(e)) for h, e in zip(steps, errors, strict=True) if e > 0],
-        frame,
-        "value",
-    )
+    points = [(math.log10(h), math.log10(e)) for h, e in zip(steps, errors, strict=True) if e > 0]
+    Chart(p, (-14, 0), (-9, 0.5), 370, 20, 620, 200).curve(points, "value")
     p.say(495, 218, "the step h, smaller to the left", "dim", 11)
     p.say(378, 34, "error of the quotient", "left", 11)
     p.say(440, 120, "rounding", "adjoint left", 11)
@@ -155,8 +159,8 @@ def sharing(p: Picture) -> None:
         "a4": (280.0, 210.0, "1+A", "value"),
         "A4": (280.0, 265.0, "A", "adjoint"),
     }
-    below = [("a2", "A2"), ("B3", "a3"), ("a3", "A3"), ("b4", "B4"), ("B4", "a4"), ("a4", "A4")]
-    _graph(p, tree, [("d", "A1"), ("d", "a2"), ("d", "B3"), ("d", "b4"), *below], 18)
+    below = "a2 A2, B3 a3, a3 A3, b4 B4, B4 a4, a4 A4"
+    _graph(p, tree, f"d A1, d a2, d B3, d b4, {below}", 18)
     shared = {
         "d": (500.0, 40.0, "×", "plain"),
         "b": (400.0, 110.0, "1+B", "value"),
@@ -164,8 +168,7 @@ def sharing(p: Picture) -> None:
         "a": (545.0, 170.0, "1+A", "value"),
         "A": (600.0, 110.0, "A", "adjoint"),
     }
-    uses = [("d", "b"), ("d", "B"), ("d", "a"), ("d", "A"), ("b", "B"), ("B", "a"), ("a", "A")]
-    _graph(p, shared, uses, 18)
+    _graph(p, shared, "d b, d B, d a, d A, b B, B a, a A", 18)
     p.say(30, 265, "a tree: A in four places", "left adjoint", 11)
     p.say(500, 220, "a list of steps: A once", "adjoint", 11)
     p.say(500, 252, "A = exp(b₁ + w₁ x)", size=11)
@@ -186,11 +189,11 @@ def kink(p: Picture) -> None:
         left = 25.0 + 205 * i
         xs = np.linspace(-1.0, 1.0, 41)
         slope = mg.func.grad(lambda x, f=f: f(x).sum())(mg.tensor(0.0, dtype=mg.float64)).item()
-        frame = ((-1.0, -1.0), (1.0, 1.0), (left, 150.0), (left + 180.0, 20.0))
-        p.line([(left, 85), (left + 180, 85)], "axis")
-        _curve(p, list(zip(xs, f(xs).numpy(), strict=True)), frame, "value")
-        _curve(p, [(-0.35, -0.35 * slope), (0.35, 0.35 * slope)], frame, "tangent")
-        p.dot(left + 90, 85, 4, "tangent")
+        chart = Chart(p, (-1, 1), (-1, 1), left, 20, left + 180, 150, axes=False)
+        chart.curve([(-1, 0), (1, 0)], "axis")
+        chart.curve(zip(xs, f(xs).numpy(), strict=True), "value")
+        chart.curve([(-0.35, -0.35 * slope), (0.35, 0.35 * slope)], "tangent")
+        chart.dot(0, 0, 4, "tangent")
         p.say(left + 90, 172, said, size=12)
         told = f"the engine's slope at 0: {slope:g}" + (", the line's: 1" if i == 2 else "")
         p.say(left + 90, 190, told, "tangent", 11)
@@ -211,21 +214,8 @@ def trace(p: Picture) -> None:
         "add": (330.0, 90.0, "10.69", "value"),
         "y": (460.0, 125.0, "11.65", "value"),
     }
-    _graph(
-        p,
-        nodes,
-        [
-            ("x1", "log"),
-            ("x1", "mul"),
-            ("x2", "mul"),
-            ("x2", "sin"),
-            ("log", "add"),
-            ("mul", "add"),
-            ("add", "y"),
-            ("sin", "y"),
-        ],
-        20,
-    )
+    edges = "x1 log, x1 mul, x2 mul, x2 sin, log add, mul add, add y, sin y"
+    _graph(p, nodes, edges, 20)
     for x, y, said in (
         (60, 48, "x₁"),
         (60, 216, "x₂"),
@@ -255,8 +245,8 @@ def one_step(p: Picture) -> None:
             "v": (x + 190, 105.0, "v", "value"),
         }
         forward = style == "tangent"
-        edges = [(o, "v", style) if forward else ("v", o, style) for o in "ac"]
-        _graph(p, nodes, edges, 18)
+        edges = "a v {0}, c v {0}" if forward else "v a {0}, v c {0}"
+        _graph(p, nodes, edges.format(style), 18)
         p.say(x - 18, 26, title, "left bold", 13)
         for operand, tangent, y, above in (("a", "ȧ", 74, 76), ("c", "ċ", 144, 147)):
             if forward:
@@ -278,7 +268,7 @@ def fork(p: Picture) -> None:
         "x3": (250.0, 60.0, "x₃", "value"),
         "x4": (350.0, 115.0, "x₄", "value"),
     }
-    _graph(p, nodes, [("x1", "x2"), ("x2", "x3"), ("x3", "x4"), ("x2", "x4")])
+    _graph(p, nodes, "x1 x2, x2 x3, x3 x4, x2 x4")
     p.arrow((338, 96), (272, 60), "adjoint", -10)
     p.arrow((229, 60), (164, 96), "adjoint", -10)
     p.arrow((336, 130), (164, 130), "adjoint", 14)
@@ -419,20 +409,7 @@ def three_colours(p: Picture) -> None:
         "r": (190.0, 220.0, "·", "yellow"),
         "s": (320.0, 220.0, "J ẋ", "yellow"),
     }
-    edges = [
-        ("x", "a"),
-        ("a", "o"),
-        ("x", "c"),
-        ("a", "n"),
-        ("v", "p"),
-        ("n", "p"),
-        ("c", "q"),
-        ("d", "r"),
-        ("c", "r"),
-        ("r", "s"),
-        ("n", "s"),
-    ]
-    _graph(p, nodes, edges, 21)
+    _graph(p, nodes, "x a, a o, x c, a n, v p, n p, c q, d r, c r, r s, n s", 21)
     p.arrow((436, 152), (76, 152), "axis", 12)
     p.say(420, 54, "black: the original", "left")
     p.say(420, 186, "blue: first backward", "left value")
@@ -445,15 +422,15 @@ def downhill(p: Picture) -> None:
     """Ten steps of gradient descent on a parabola with three rates: too small, good, too large"""
     for i, (rate, said) in enumerate(((0.03, "too small"), (0.25, "good"), (0.97, "too large"))):
         left = 20 + 205 * i
-        frame = ((-1.4, 0.0), (1.4, 2.0), (left, 160.0), (left + 190.0, 20.0))
-        _curve(p, [(x, x * x) for x in np.linspace(-1.4, 1.4, 50)], frame, "axis")
+        chart = Chart(p, (-1.4, 1.4), (0, 2), left, 20, left + 190, 160, axes=False)
+        chart.curve([(x, x * x) for x in np.linspace(-1.4, 1.4, 50)], "axis")
         x, path = 1.25, []
         for _ in range(10):
             path.append((x, x * x))
             x -= rate * 2 * x
-        _curve(p, path, frame, "adjoint")
-        for a, b in path:
-            p.dot(left + (a + 1.4) / 2.8 * 190, 160 - b / 2 * 140, 3, "value")
+        chart.curve(path, "adjoint")
+        for point in path:
+            chart.dot(*point, 3, "value")
         p.say(left + 95, 185, f"rate {rate}: {said}", size=11)
 
 
@@ -480,8 +457,7 @@ def convolution(p: Picture) -> None:
 @figure("10b_batch_norm_and_training", 220)
 def growth(p: Picture) -> None:
     """Through ten layers, values vanish, stay or explode, by the size of the initial weights"""
-    frame = ((0.0, -12.0), (10.0, 10.0), (60.0, 190.0), (420.0, 20.0))
-    p.line([(60, 20), (60, 190), (420, 190)], "axis")
+    chart = Chart(p, (0, 10), (-12, 10), 60, 20, 420, 190)
     rng = np.random.default_rng(0)
     start = rng.standard_normal((64, 100))
     rates = (
@@ -494,70 +470,56 @@ def growth(p: Picture) -> None:
         for layer in range(1, 11):
             h = np.maximum(h @ (scale * rng.standard_normal((100, 100))), 0)
             points.append((float(layer), 0.5 * math.log10((h**2).mean())))
-        _curve(p, points, frame, style)
+        chart.curve(points, style)
         p.say(428, (182, 120, 100, 26)[i], f"weights of size {said}", f"left {style}", 10)
     p.say(66, 34, "size of the values, powers of ten", "left dim", 11)
     p.say(240, 208, "layer 0 to 10", "dim", 11)
-
-
-@figure("11b_engine_grows", 230)
-def valley(p: Picture) -> None:
-    """A curved valley seen from above: gradient descent is still near its start after 200 steps,
-    Newton's method arrives in 7"""
-    frame = ((-1.8, -1.2), (1.8, 3.4), (60.0, 210.0), (580.0, 15.0))
-    f = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
-    floor = [(float(a), float(a * a)) for a in np.linspace(-1.8, 1.8, 73)]
-    for width in (-0.7, -0.35, 0.35, 0.7):
-        _curve(p, [(a, b + width) for a, b in floor if -1.2 < b + width < 3.4], frame, "axis")
-    start = mg.tensor([-1.2, 1.0], dtype=mg.float64)
-    slow, fast = [start], [start]
-    for _ in range(200):
-        slow.append(slow[-1] - 0.001 * mg.func.grad(f)(slow[-1]))
-    for _ in range(7):
-        slope, bend = mg.func.grad(f)(fast[-1]), mg.func.hessian(f)(fast[-1])
-        step = np.linalg.solve(bend.numpy(), slope.numpy())
-        fast.append(fast[-1] - mg.tensor(step, dtype=mg.float64))
-    for path, style in ((slow, "adjoint"), (fast, "tangent")):
-        points = [(float(a), max(float(b), -1.2)) for a, b in (x.tolist() for x in path)]
-        _curve(p, points, frame, style)
-    p.say(66, 205, "200 steps of gradient descent", "left adjoint", 11)
-    p.say(442, 205, "7 steps of Newton's method", "left tangent", 11)
-    p.dot(60 + 520 * (2.8 / 3.6), 210 - 195 * (2.2 / 4.6), 5, "value")
-    p.say(474, 122, "the lowest point", "left bold", 11)
 
 
 def _valley(x: mg.Tensor) -> mg.Tensor:
     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 
 
-def _first_order(move: Callable[[np.ndarray, int], np.ndarray], steps: int) -> list[np.ndarray]:
-    """The points of a method that takes one gradient in each step; move(gradient, number)."""
-    gradient = mg.func.grad(_valley)
-    path = [np.array([-1.2, 1.0])]
-    for number in range(1, steps + 1):
-        g = gradient(mg.tensor(path[-1], dtype=mg.float64)).numpy()
-        path.append(path[-1] - move(g, number))
-    return path
+def _valley_from_above(
+    picture: Picture, x: Point, y: Point, pixels: tuple[float, float, float, float], wide: float
+) -> Chart:
+    """The valley's floor between two lines on either side, of which the outer is so far away."""
+    chart = Chart(picture, x, y, *pixels, axes=False)
+    floor = [(float(a), float(a * a)) for a in np.linspace(*x, round(20 * (x[1] - x[0])) + 1)]
+    for far in (-wide, -wide / 2, wide / 2, wide):
+        chart.curve([(a, b + far) for a, b in floor if y[0] < b + far < y[1]], "axis")
+    return chart
 
 
-def _rivals(steps: int) -> dict[str, list[np.ndarray]]:
-    """Gradient descent, momentum and Adam, with the rates of lesson 18."""
-    v, m, s = (np.zeros(2) for _ in range(3))
+def _walk(steps: int, optimizer: Callable[..., mg.optim.Optimizer], **options: Any) -> np.ndarray:
+    """Where an optimizer comes in the valley, before each step and after the last."""
+    x = mg.tensor([-1.2, 1.0], dtype=mg.float64, requires_grad=True)
+    method, path = optimizer([x], **options), [x.detach().numpy().copy()]
+    for _ in range(steps):
+        method.zero_grad()
+        _valley(x).backward()
+        method.step()
+        path.append(x.detach().numpy().copy())
+    return np.array(path)
 
-    def momentum(g: np.ndarray, number: int) -> np.ndarray:
-        v[:] = 0.95 * v + g
-        return 0.0015 * v
 
-    def adam(g: np.ndarray, number: int) -> np.ndarray:
-        m[:] = 0.9 * m + 0.1 * g
-        s[:] = 0.999 * s + 0.001 * g * g
-        return 0.3 * m / (1 - 0.9**number) / (np.sqrt(s / (1 - 0.999**number)) + 1e-8)
-
-    return {
-        "gradient descent": _first_order(lambda g, number: 0.002 * g, steps),
-        "Adam": _first_order(adam, steps),
-        "momentum": _first_order(momentum, steps),
-    }
+@figure("11b_engine_grows", 230)
+def valley(p: Picture) -> None:
+    """A curved valley seen from above: gradient descent is still near its start after 200 steps,
+    Newton's method arrives in 7"""
+    chart = _valley_from_above(p, (-1.8, 1.8), (-1.2, 3.4), (60, 15, 580, 210), 0.7)
+    fast = [mg.tensor([-1.2, 1.0], dtype=mg.float64)]
+    for _ in range(7):
+        slope, bend = mg.func.grad(_valley)(fast[-1]), mg.func.hessian(_valley)(fast[-1])
+        step = np.linalg.solve(bend.numpy(), slope.numpy())
+        fast.append(fast[-1] - mg.tensor(step, dtype=mg.float64))
+    slow = _walk(200, mg.optim.SGD, lr=0.001)
+    for path, style in ((slow, "adjoint"), ([x.numpy() for x in fast], "tangent")):
+        chart.curve([(a, max(b, -1.2)) for a, b in path], style)
+    p.say(66, 205, "200 steps of gradient descent", "left adjoint", 11)
+    p.say(442, 205, "7 steps of Newton's method", "left tangent", 11)
+    chart.dot(1, 1, 5, "value")
+    p.say(474, 122, "the lowest point", "left bold", 11)
 
 
 def _newton(most: int) -> tuple[list[np.ndarray], list[float]]:
@@ -586,24 +548,22 @@ def race(p: Picture) -> None:
     """Left, the valley from above: gradient descent, momentum and Adam are still walking, Newton-CG
     has arrived. Right, the same race as curves: how small the function is for a given cost"""
     newton, costs = _newton(240)
-    frame = ((-1.5, -0.5), (1.5, 2.2), (20.0, 225.0), (300.0, 15.0))
-    chart = ((0.0, -16.0), (1000.0, 2.0), (360.0, 215.0), (620.0, 20.0))
-    floor = [(float(a), float(a * a)) for a in np.linspace(-1.5, 1.5, 61)]
-    for width in (-0.5, -0.25, 0.25, 0.5):
-        _curve(p, [(a, b + width) for a, b in floor if -0.5 < b + width < 2.2], frame, "axis")
-    styles = {"gradient descent": "adjoint", "Adam": "yellow", "momentum": "tangent"}
+    above = _valley_from_above(p, (-1.5, 1.5), (-0.5, 2.2), (20, 15, 300, 225), 0.5)
+    chart = Chart(p, (0, 1000), (-16, 2), 360, 20, 620, 215)
     budget = round(costs[-1])
-    place = lambda x: (20 + 280 * (x[0] + 1.5) / 3, 225 - 210 * (x[1] + 0.5) / 2.7)
     inside = lambda x: (min(max(x[0], -1.5), 1.5), min(max(x[1], -0.5), 2.2))
     height = lambda x: math.log10(max(float(_valley(x)), 1e-16))
-    for name, path in _rivals(1000).items():
-        _curve(p, [inside(x) for x in path[: budget + 1]], frame, styles[name])
-        p.dot(*place(inside(path[budget])), 4, styles[name])
-        _curve(p, [(i, height(x)) for i, x in enumerate(path) if i % 4 == 0], chart, styles[name])
-    _curve(p, [inside(x) for x in newton], frame, "value")
-    _curve(p, [(c, height(x)) for c, x in zip(costs, newton, strict=True)], chart, "value")
-    p.dot(*place(newton[-1]), 6, "value")
-    p.line([(360, 20), (360, 215), (620, 215)], "axis")
+    for style, path in (
+        ("adjoint", _walk(1000, mg.optim.SGD, lr=0.002)),
+        ("yellow", _walk(1000, mg.optim.Adam, lr=0.3)),
+        ("tangent", _walk(1000, mg.optim.SGD, lr=0.0015, momentum=0.95)),
+    ):
+        above.curve([inside(x) for x in path[: budget + 1]], style)
+        above.dot(*inside(path[budget]), 4, style)
+        chart.curve([(i, height(x)) for i, x in enumerate(path) if i % 4 == 0], style)
+    above.curve([inside(x) for x in newton], "value")
+    chart.curve([(c, height(x)) for c, x in zip(costs, newton, strict=True)], "value")
+    above.dot(*newton[-1], 6, "value")
     p.say(490, 235, "cost: 0 to 1000 gradients", "dim", 11)
     p.say(366, 16, "f: 100 at the top, 10⁻¹⁶ at the bottom", "dim left", 11)
     p.say(160, 242, f"everyone after {budget} gradients", "dim", 11)
@@ -617,14 +577,10 @@ def race(p: Picture) -> None:
 def disc(p: Picture) -> None:
     """Points inside and outside of a disc; a network must learn the border from the points alone"""
     x, t = (part.numpy() for part in mg.data.disc(160, seed=0).tensors)
-    low, high = x.min(), x.max()
-    for (a, b), inside in zip(x, t, strict=True):
-        p.dot(
-            30 + 190 * (a - low) / (high - low),
-            20 + 190 * (b - low) / (high - low),
-            3.5,
-            "value" if inside else "adjoint",
-        )
+    ends = float(x.min()), float(x.max())
+    chart = Chart(p, ends, ends[::-1], 30, 20, 220, 210, axes=False)
+    for point, inside in zip(x, t, strict=True):
+        chart.dot(*point, 3.5, "value" if inside else "adjoint")
     for i, n in enumerate((2, 5, 5, 5, 2)):
         for j in range(n):
             p.dot(
@@ -689,13 +645,13 @@ def overflow(p: Picture) -> None:
     with np.errstate(over="ignore"):
         naive = np.log(1 + np.exp(xs))
     stable = mg.nn.functional.softplus(mg.tensor(xs)).numpy()
-    frame = ((-20.0, -5.0), (120.0, 125.0), (50.0, 180.0), (590.0, 20.0))
+    chart = Chart(p, (-20, 120), (-5, 125), 50, 20, 590, 180, axes=False)
     p.line([(50, 180), (590, 180)], "axis")
-    _curve(p, list(zip(xs.tolist(), stable.tolist(), strict=True)), frame, "value")
+    chart.curve(zip(xs.tolist(), stable.tolist(), strict=True), "value")
     finite = [(float(x), float(y)) for x, y in zip(xs, naive, strict=True) if np.isfinite(y)]
-    _curve(p, [(x, y + 6) for x, y in finite], frame, "adjoint")
+    chart.curve([(x, y + 6) for x, y in finite], "adjoint")
     last = finite[-1][0]
-    at = 50 + (last + 20) / 140 * 540
+    at, _ = chart.at(last, 0)
     p.line([(at, 20), (at, 180)], "axis")
     p.say(at - 8, 40, f"infinite beyond x = {last:.0f}", "adjoint right", 11)
     p.say(330, 160, "as it stands: log(1 + exp(x))", "adjoint left", 11)
@@ -713,7 +669,7 @@ def nan(p: Picture) -> None:
         "w": (390.0, 105.0, "where", "value"),
         "y": (540.0, 105.0, "y = 0", "value"),
     }
-    _graph(p, nodes, [("x", "s"), ("s", "w"), ("z", "w"), ("w", "y")], 27)
+    _graph(p, nodes, "x s, s w, z w, w y", 27)
     p.arrow((512, 122), (419, 122), "adjoint", -10)
     p.say(466, 150, "1", "adjoint")
     p.arrow((366, 84), (248, 52), "adjoint", 12)
@@ -902,11 +858,11 @@ def pitfalls(p: Picture) -> None:
     slope = lambda f, x: mg.func.grad(f)(mg.tensor(x, dtype=mg.float64)).item()
     special = lambda x: 0 * x + 3 if x == 3 else x
     p.say(105, 24, "a branch", "bold")
-    frame = ((2.0, 2.0), (4.0, 4.0), (25.0, 170.0), (185.0, 45.0))
-    _curve(p, [(2.0, 2.0), (4.0, 4.0)], frame, "value")
+    chart = Chart(p, (2, 4), (2, 4), 25, 45, 185, 170, axes=False)
+    chart.curve([(2, 2), (4, 4)], "value")
     tilt = slope(special, 3.0)
-    _curve(p, [(2.5, 3 - 0.5 * tilt), (3.5, 3 + 0.5 * tilt)], frame, "tangent")
-    p.dot(105, 107.5, 4, "tangent")
+    chart.curve([(2.5, 3 - 0.5 * tilt), (3.5, 3 + 0.5 * tilt)], "tangent")
+    chart.dot(3, 3, 4, "tangent")
     p.say(105, 192, "3 if x == 3 else x", size=12)
     p.say(105, 210, f"slope at 3: {tilt:g}, not 1", "tangent", 11)
 
@@ -917,26 +873,23 @@ def pitfalls(p: Picture) -> None:
         return y
 
     p.say(320, 24, "a loop", "bold")
-    frame = ((0.25, 0.0), (3.0, 1.2), (240.0, 170.0), (400.0, 45.0))
-    p.line([(240, 45), (240, 170), (400, 170)], "axis")
+    chart = Chart(p, (0.25, 3), (0, 1.2), 240, 45, 400, 170)
     xs = np.linspace(0.25, 3.0, 221)
-    _curve(p, [(x, 0.5 / math.sqrt(x)) for x in xs], frame, "value")
-    _curve(p, [(x, slope(root, x)) for x in xs], frame, "tangent")
+    chart.curve([(x, 0.5 / math.sqrt(x)) for x in xs], "value")
+    chart.curve([(x, slope(root, x)) for x in xs], "tangent")
     p.say(395, 108, "slope of √x", "value right", 11)
     p.say(320, 192, "y = (y + x/y)/2, until y² ≈ x", size=12)
     p.say(320, 210, f"slope at 1: {slope(root, 1.0):g}, not 0.5", "tangent", 11)
 
     p.say(535, 24, "chaos", "bold")
-    frame = ((36.0, 0.0), (66.0, 1.0), (455.0, 170.0), (615.0, 45.0))
-    p.line([(455, 45), (455, 170), (615, 170)], "axis")
+    chart = Chart(p, (36, 66), (0, 1), 455, 45, 615, 170)
     x, orbit = math.sin(math.pi / 7) ** 2, []
     for _ in range(67):
         orbit.append(x)
         x = 4 * x * (1 - x)
     for n in range(36, 67):
-        true = math.sin(math.pi * (2**n % 7) / 7) ** 2
-        p.dot(455 + 160 / 30 * (n - 36), 170 - 125 * true, 2.6, "value")
-    _curve(p, [(n, orbit[n]) for n in range(36, 67)], frame, "tangent")
+        chart.dot(n, math.sin(math.pi * (2**n % 7) / 7) ** 2, 2.6, "value")
+    chart.curve([(n, orbit[n]) for n in range(36, 67)], "tangent")
     p.say(535, 192, "x → 4x(1 − x)", size=12)
     p.say(535, 210, "it leaves the true orbit (dots)", "tangent", 11)
 
@@ -1038,10 +991,9 @@ def equilibrium(p: Picture) -> None:
         p.dot(*place(x, y), 2.6, "value" if label > 0 else "adjoint")
     p.say(155, 226, "a network of infinite depth, trained", "dim", 11)
     flat, most = UNITS * 2 * n, _kept_by_rounds(w, u @ points + b, 60)
-    frame = ((0.0, 0.0), (60.0, most[-1]), (360.0, 195.0), (600.0, 30.0))
-    p.line([(360, 30), (360, 195), (600, 195)], "axis")
-    _curve(p, [(float(k), count) for k, count in enumerate(most)], frame, "adjoint")
-    _curve(p, [(0.0, flat), (60.0, flat)], frame, "value")
+    chart = Chart(p, (0, 60), (0, most[-1]), 360, 30, 600, 195)
+    chart.curve(enumerate(most), "adjoint")
+    chart.curve([(0, flat), (60, flat)], "value")
     p.say(545, 50, f"unrolled: {most[-1]:,.0f} numbers", "adjoint right", 11)
     p.say(596, 182, f"fixed point: {flat} numbers", "value right", 11)
     p.say(366, 24, "kept for the backward pass", "left dim", 11)
@@ -1310,13 +1262,13 @@ def edges(p: Picture) -> None:
             p.dot(left + 3.5 * x, 26 + 3.5 * y, 3.5 * r, "plain" if grey else styles[nearest])
     middles = np.arange(32) + 0.5
     distance = np.hypot(middles - 16, middles[:, None] - 16)
-    frame = ((4.0, 40.0), (7.0, 165.0), (60.0, 272.0), (600.0, 160.0))
+    chart = Chart(p, (4, 7), (40, 165), 60, 160, 600, 272, axes=False)
     radii = np.linspace(4, 7, 241)
     p.line([(60, 156), (60, 272), (610, 272)], "axis")
-    _curve(p, [(r, float((distance < r).sum())) for r in radii], frame, "value")
+    chart.curve([(r, float((distance < r).sum())) for r in radii], "value")
     far = mg.tensor(distance, dtype=mg.float64)
     soft = [(r, mg.sigmoid((float(r) - far) / 0.5).sum().item()) for r in radii]
-    _curve(p, soft, frame, "adjoint")
+    chart.curve(soft, "adjoint")
     p.say(330, 290, "radius", "dim", 11)
     p.say(72, 170, "covered pixels", "left value", 11)
     p.say(72, 186, "with a soft edge", "left adjoint", 11)
@@ -1342,7 +1294,7 @@ def three_systems(p: Picture) -> None:
     _, loss, limit = lesson23.AT
     decisions = lesson23.oven(*lesson23.AT)[1]
     powers = np.linspace(1, 4.5, 141)
-    frame = ((1.0, 0.0), (4.5, 11.0), (70.0, 272.0), (610.0, 152.0))
+    chart = Chart(p, (1, 4.5), (0, 11), 70, 152, 610, 272, axes=False)
     p.line([(70, 152), (70, 272), (620, 272)], "axis")
     pieces: list[tuple[list[bool], list[Point]]] = []
     for power in powers:
@@ -1351,9 +1303,9 @@ def three_systems(p: Picture) -> None:
             pieces.append((decided, []))
         pieces[-1][1].append((float(power), float(t)))
     for _, points in pieces:
-        _curve(p, points, frame, "value")
+        chart.curve(points, "value")
     line = [(float(x), lesson23.frozen(decisions, float(x), loss)) for x in powers[::20]]
-    _curve(p, line, frame, "tangent")
+    chart.curve(line, "tangent")
     p.say(82, 166, "temperature of an oven at the end", "left value", 11)
     p.say(82, 182, "its trace, recorded at power 3", "left tangent", 11)
     p.say(340, 291, "power", "dim", 11)
@@ -1421,7 +1373,7 @@ def leaves(p: Picture) -> None:
         "c": (250.0, 85.0, "c", "plain"),
         "y": (420.0, 85.0, "y", "plain"),
     }
-    _graph(p, nodes, [("a", "c"), ("b", "c"), ("c", "y")], 20)
+    _graph(p, nodes, "a c, b c, c y", 20)
     p.arrow((400, 100), (272, 100), "adjoint", -8)
     p.arrow((232, 70), (102, 44), "adjoint", 8)
     p.arrow((232, 102), (102, 128), "adjoint", -8)
@@ -1461,13 +1413,9 @@ def backward_graph(p: Picture) -> None:
         "d2": (560.0, 180.0, "x̄₂", "adjoint"),
         "d1": (460.0, 212.0, "x̄₁", "adjoint"),
     }
-    edges = [
-        ("1", "2"), ("2", "3"), ("3", "4"), ("2", "4"),
-        ("d4", "d3", "adjoint"), ("d4", "p1", "adjoint"), ("d3", "p2", "adjoint"),
-        ("p1", "d2", "adjoint"), ("p2", "d2", "adjoint"), ("d2", "d1", "adjoint"),
-        ("2", "d3", "axis"), ("3", "p1", "axis"), ("2", "d1", "axis"),
-    ]  # fmt: skip
-    _graph(p, nodes, edges, 18)
+    values, reads = "1 2, 2 3, 3 4, 2 4", "2 d3 axis, 3 p1 axis, 2 d1 axis"
+    adjoints = " adjoint, ".join(("d4 d3", "d4 p1", "d3 p2", "p1 d2", "p2 d2", "d2 d1 "))
+    _graph(p, nodes, f"{values}, {adjoints} adjoint, {reads}", 18)
     p.say(300, 30, "the values that the rules need", "dim", 11)
 
 
@@ -1487,11 +1435,10 @@ def witnesses(p: Picture) -> None:
     height = lambda slope: math.log10(max(abs(slope / right - 1), 1e-17))
     differences = [height(((x + h) ** 3 - (x - h) ** 3) / (2 * h)) for h in steps]
     imaginary = [height((3 * x * x * h - h * h * h) / h) for h in steps]  # Im (x + ih)³ / h
-    frame = ((1.0, -17.5), (16.0, 0.5), (60.0, 240.0), (400.0, 24.0))
+    chart = Chart(p, (1, 16), (-17.5, 0.5), 60, 24, 400, 240, axes=False)
     p.line([(60, 24), (60, 240), (405, 240)], "axis")
     for errors, style in ((differences, "tangent"), (imaginary, "adjoint")):
-        points = list(zip([-math.log10(h) for h in steps], errors, strict=True))
-        _curve(p, points, frame, style)
+        chart.curve(zip([-math.log10(h) for h in steps], errors, strict=True), style)
     p.say(232, 262, "size of the step, 0.1 to 10⁻¹⁶", "dim", 11)
     p.say(68, 36, "error", "left dim", 11)
     p.say(330, 100, "difference", "tangent")
