@@ -24,6 +24,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
@@ -267,9 +268,4 @@ def numbers_on_device(program: Program, device: str) -> Program:
         n: DeviceNumber(place) if types[n].number else place
         for n, place in program.captured.items()
     }
-    return type(program)(
-        program.inputs, program.constants, instructions, program.outputs, types, program.names,
-        captured=captured, updates=program.updates,
-        gradients=program.gradients, decisions=program.decisions, signature=program.signature,
-        name=program.name,
-    )  # fmt: skip
+    return replace(program, instructions=instructions, types=types, captured=captured)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..backend import DType, Shape, numpy
@@ -24,7 +25,7 @@ from ..ops.reduce import sum_
 from ..ops.shape import reshape
 from .fused import Language
 from .instructions import Instruction, Literal, Type
-from .passes import with_instructions, without_dead_code, without_repetitions
+from .passes import without_dead_code, without_repetitions
 from .row_groups import Finder
 
 if TYPE_CHECKING:
@@ -218,4 +219,4 @@ def _rewritten(
         if parts is not None:
             found[instruction.outputs[0]] = parts
         made += [instruction] if parts is None else parts
-    return with_instructions(program, made, writer.types), found
+    return replace(program, instructions=made, types=writer.types), found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def cut(whole: Program, own: int, graphs: Sequence[ResultGraph]) -> Program:
     inputs, cotangents = whole.inputs[: len(whole.inputs) - seeds], whole.inputs[-seeds:]
     results, rest = whole.outputs[:own], iter(whole.outputs[own:])
     if not graphs:
-        return without_dead_code(_with(whole, inputs, whole.instructions, results))
+        return without_dead_code(replace(whole, inputs=inputs, outputs=results))
     gradients = [list(islice(rest, len(graph.reached))) for graph in graphs]
     written = [n for n in whole.gradients.values() if n is not None]
     forward = _needed(whole, [*results, *whole.updates.values(), *written], always=True)
@@ -38,7 +39,7 @@ def cut(whole: Program, own: int, graphs: Sequence[ResultGraph]) -> Program:
         cotangents = cotangents[len(graph.results) :]
         values = list(islice(rest, len(graph.values)))
         _cut_graph(whole, graph, inputs, own_cotangents, wanted, values, forward, made)
-    return without_dead_code(_with(whole, inputs, whole.instructions, [*results, *made]))
+    return without_dead_code(replace(whole, inputs=inputs, outputs=[*results, *made]))
 
 
 def _cut_graph(
@@ -92,44 +93,23 @@ def _cut_graph(
         if memory[0] != "made" and not any(_same(memory, known) for known in graph.counted):
             graph.counted.append(memory)
     graph.saved, graph.given = [every.index(n) for n in saved], [every.index(n) for n in given]
-    graph.backward = without_dead_code(
-        _with(whole, [*cotangents, *saved], behind, gradients, alone=True)
-    )
+    graph.backward = _alone(whole, [*cotangents, *saved], behind, gradients)
     looked = [i for at, i in enumerate(instructions) if at in steps]
-    graph.views = without_dead_code(_with(whole, given, looked, values, alone=True))
+    graph.views = _alone(whole, given, looked, values)
 
 
 def _same(a: Memory, b: Memory) -> bool:
     return a[0] == b[0] and (a[1] is b[1] or a[1] == b[1] if type(a[1]) is int else a[1] is b[1])
 
 
-def _with(
-    whole: Program,
-    inputs: Sequence[int],
-    instructions: list[Instruction],
-    outputs: Sequence[int],
-    alone: bool = False,
+def _alone(
+    whole: Program, inputs: list[int], instructions: list[Instruction], outputs: list[int]
 ) -> Program:
-    """`whole` with other inputs, instructions and results (`alone`: it reads and writes nothing
-    outside)."""
+    """A program of these instructions of `whole`, which reads and writes nothing outside."""
     constants = {n: a for n, a in whole.constants.items() if n not in inputs}
-    outside: dict[str, Any] = (
-        {}
-        if alone
-        else {"captured": whole.captured, "updates": whole.updates, "gradients": whole.gradients}
-    )
-    decisions = () if alone else whole.decisions
-    return type(whole)(
-        inputs,
-        constants,
-        instructions,
-        outputs,
-        whole.types,
-        whole.names,
-        decisions=decisions,
-        name=whole.name,
-        **outside,
-    )
+    own: dict[str, Any] = {"inputs": inputs, "instructions": instructions, "outputs": outputs}
+    own |= {"captured": {}, "updates": {}, "gradients": {}, "decisions": []}
+    return without_dead_code(replace(whole, constants=constants, **own))
 
 
 def _needed(program: Program, goals: Sequence[int], always: bool = False) -> set[int]:

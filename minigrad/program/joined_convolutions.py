@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..backend import Shape
@@ -23,7 +24,7 @@ from ..ops.elementwise import add
 from ..ops.index import slice_
 from ..ops.shape import cat, sum_to
 from .instructions import Instruction, Type
-from .passes import hashable, with_instructions, without_dead_code
+from .passes import hashable, without_dead_code
 
 if TYPE_CHECKING:
     from .program import Program
@@ -36,7 +37,7 @@ def with_joined_convolutions(program: Program) -> Program:
         joining.take(instruction)
     if len(joining.types) == len(program.types):
         return program
-    return without_dead_code(with_instructions(program, joining.made, joining.types))
+    return without_dead_code(replace(program, instructions=joining.made, types=joining.types))
 
 
 class _Joining:

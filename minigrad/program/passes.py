@@ -10,13 +10,14 @@ Sources: value numbering, J. Cocke 1970; dead code and constant folding as in an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..backend import is_immutable, owns_fresh_memory
 from ..core.apply import compute
 from ..errors import AutogradError
-from .instructions import Instruction, Literal, Ref, Type, map_params
+from .instructions import Instruction, Literal, Ref, map_params
 
 if TYPE_CHECKING:
     from .program import Program
@@ -158,40 +159,19 @@ def renumbered(
     for old, name in program.names.items():
         if old in new:
             names.setdefault(new[old], name)
-    return type(program)(
-        [new[n] for n in program.inputs],
-        {new[n]: a for n, a in constants.items() if n in new and (needed is None or n in needed)},
-        made,
-        [new[n] for n in program.outputs],
-        [program.types[n] for n in order],
-        names,
+    return replace(
+        program,
+        inputs=[new[n] for n in program.inputs],
+        constants={
+            new[n]: a for n, a in constants.items() if n in new and (needed is None or n in needed)
+        },
+        instructions=made,
+        outputs=[new[n] for n in program.outputs],
+        types=[program.types[n] for n in order],
+        names=names,
         captured={new[n]: place for n, place in program.captured.items() if n in new},
         updates={new[n]: new[v] for n, v in program.updates.items()},
         gradients={new[n]: None if v is None else new[v] for n, v in program.gradients.items()},
-        decisions=program.decisions,
-        signature=program.signature,
-        name=program.name,
-    )
-
-
-def with_instructions(
-    program: Program, instructions: list[Instruction], types: list[Type]
-) -> Program:
-    """The program with other instructions, which make the same values and perhaps further ones,
-    whose types come behind its own."""
-    return type(program)(
-        program.inputs,
-        program.constants,
-        instructions,
-        program.outputs,
-        types,
-        program.names,
-        captured=program.captured,
-        updates=program.updates,
-        gradients=program.gradients,
-        decisions=program.decisions,
-        signature=program.signature,
-        name=program.name,
     )
 
 

@@ -7,7 +7,8 @@ those above make one from scratch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from ..errors import ProgramError
@@ -22,6 +23,7 @@ from .run import Replayer
 from .text import program_text
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Program:
     """Instructions with what they start from and what they give back.
 
@@ -38,37 +40,20 @@ class Program:
     `program(*inputs)` runs it (see run.py), `program.check()` tests it, `print(program)` shows it.
     """
 
-    __slots__ = (
-        "__weakref__", "captured", "constants", "decisions", "gradients", "inputs", "instructions",
-        "name", "names", "outputs", "replayer",
-        "signature", "types", "updates",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        inputs: Sequence[int],
-        constants: dict[int, Any],
-        instructions: list[Instruction],
-        outputs: Sequence[int],
-        types: list[Type],
-        names: dict[int, str] | None = None,
-        *,
-        captured: dict[int, Any] | None = None,
-        updates: dict[int, int] | None = None,
-        gradients: dict[int, int | None] | None = None,
-        decisions: Sequence[str] = (),
-        signature: Any = None,
-        name: str = "program",
-    ) -> None:
-        self.inputs, self.outputs = list(inputs), list(outputs)
-        self.constants, self.instructions, self.types = constants, instructions, types
-        self.names = {} if names is None else names
-        self.captured = {} if captured is None else captured
-        self.updates = {} if updates is None else updates
-        self.gradients = {} if gradients is None else gradients
-        self.decisions = list(decisions)
-        self.signature, self.name = signature, name
-        self.replayer: Any = None
+    inputs: list[int]
+    constants: dict[int, Any]
+    instructions: list[Instruction]
+    outputs: list[int]
+    types: list[Type]
+    names: dict[int, str] = field(default_factory=dict)
+    _: KW_ONLY
+    captured: dict[int, Any] = field(default_factory=dict)
+    updates: dict[int, int] = field(default_factory=dict)
+    gradients: dict[int, int | None] = field(default_factory=dict)
+    decisions: list[str] = field(default_factory=list)
+    signature: Any = None
+    name: str = "program"
+    replayer: Any = field(default=None, init=False)
 
     # -------------------------------------------------------------------------------- looking at it
 

@@ -9,11 +9,11 @@ cheap operations, from arrays that are in memory anyway and from sums.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .fused import Language, expression
 from .instructions import Instruction
-from .passes import with_instructions
 from .row_groups import Block, Finder, is_costly
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def with_values_computed_again(program: Program, language: Language) -> Program:
         made.append(again.reading_copies(at))
     if not again.copies:
         return program
-    changed = with_instructions(program, made, again.types)
+    changed = replace(program, instructions=made, types=again.types)
     blocks = Finder(changed, language).blocks()
     of = {changed.instructions[m].outputs[0]: id(b) for b in blocks for m in b.members}
     readers = [(n, i) for i in made for n in i.reads() if n in again.copies]
