@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from .. import backend, scalar
 from ..backend import DType
-from ..core.primitive import Primitive
 from ..errors import DeviceError
+from .generated_kernel import KernelOperation
 from .instructions import Instruction, Literal
 from .passes import renumbered
 
@@ -210,13 +210,8 @@ def _dtype_of(
 # --------------------------------------------------------------------------------------- the kernel
 
 
-class Fused(Primitive):
-    """Some instructions as one operation of a program of its own: no entry of the registry, and
-    without derivatives.
-
-    inputs: numbers of the values that it reads, outputs: of those that it makes; operation: its
-    body in C; operations: how many operations of the program it holds.
-    """
+class Fused(KernelOperation):
+    """A kernel that CuPy compiles. operation: its body in C."""
 
     def __init__(
         self,
@@ -225,7 +220,8 @@ class Fused(Primitive):
         reads: Sequence[int],
         makes: Sequence[int],
     ) -> None:
-        names = {n: f"a{i}" for i, n in enumerate(reads)}
+        super().__init__(members, reads, makes, self._launch)
+        names = dict(zip(reads, self.inputs, strict=True))
         results = {n: f"r{i}" for i, n in enumerate(makes)}
         lines: list[str] = []
         for instruction in members:
@@ -240,18 +236,7 @@ class Fused(Primitive):
         self.in_params = ", ".join(f"{dtype} a{i}" for i, dtype in enumerate(dtypes))
         self.out_params = ", ".join(f"{program.types[n].dtype.name} {results[n]}" for n in makes)
         self.operation = "\n".join(lines)
-        self.operations = len(members)
         self.launcher: Any = None
-        self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
-        self.kind, self.inputs, self.keywords, self.outputs = (
-            "fused",
-            tuple(f"a{i}" for i in range(len(reads))),
-            (),
-            len(makes),
-        )
-        self.variadic = self.view = self.conjugates = self.takes_out = self.elementwise = False
-        self.forward = self.declared_forward = self._launch
-        self.promote, self.accumulates = None, False
 
     def _launch(self, xp: Any, *operands: Any) -> Any:
         """Results in new memory: one array, or a tuple."""
@@ -359,9 +344,8 @@ def fused(program: Program) -> Program:
     for at, instruction in enumerate(program.instructions):
         if at in last:
             reads, makes = _interface(program, last[at], readers)
-            if makes:  # else it is not needed
-                kernel = Fused(program, [program.instructions[m] for m in last[at]], reads, makes)
-                made.append(Instruction(kernel, tuple(reads), {}, tuple(makes), instruction.phase))
+            members = [program.instructions[m] for m in last[at]]
+            made += Fused(program, members, reads, makes).call(instruction.phase)
         elif at not in inside:
             made.append(instruction)
     return renumbered(program, made, {}, None, program.constants)

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import is_immutable, numpy
 from ..core.apply import compute
 from ..core.primitive import Primitive
 from .instructions import Instruction, Literal, Ref, map_params
-from .row_groups import Sources
 
 if TYPE_CHECKING:
     from .program import Program
+    from .row_groups import Sources
 
 
-class Generated(Primitive):
+class KernelOperation(Primitive):
     """Instructions of a program as one operation of a program of its own: no entry of the registry,
     and without derivatives.
 
-    reads, makes: numbers of the values that it reads, and of those that it makes; arrays: their
-    names in the generated text; operations: how many it holds; finds_arrays: whether its function
-    can find arrays by their addresses.
+    reads, makes: numbers of the values that it reads, and of those that it makes; operations: how
+    many it holds.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Instruction],
+        reads: Sequence[int],
+        makes: Sequence[int],
+        forward: Callable[..., Any],
+    ) -> None:
+        self.reads, self.makes, self.operations = list(reads), list(makes), len(members)
+        self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
+        self.kind, self.keywords, self.outputs = "fused", (), len(makes)
+        self.inputs = tuple(f"a{k}" for k in range(len(reads)))
+        self.variadic = self.view = self.conjugates = self.takes_out = self.elementwise = False
+        self.forward = self.declared_forward = forward
+        self.promote, self.accumulates = None, False
+
+    def call(self, phase: str) -> list[Instruction]:
+        """The instruction that runs it; none if nothing reads what it makes."""
+        call = Instruction(self, tuple(self.reads), {}, tuple(self.makes), phase)
+        return [call] if self.makes else []
+
+
+class Generated(KernelOperation):
+    """A kernel for which a function is generated.
+
+    arrays: the names of the values that it reads and makes, in the generated text; finds_arrays:
+    whether its function can find arrays by their addresses.
     """
 
     finds_arrays = False
@@ -35,22 +62,11 @@ class Generated(Primitive):
     ) -> None:
         made = [i.outputs[0] for i in members]
         inside = {*made}
-        self.reads = list(
-            dict.fromkeys(n for i in members for n in sources.reads(i) if n not in inside)
-        )
-        self.makes = [n for n in made if n in makes]
+        reads = dict.fromkeys(n for i in members for n in sources.reads(i) if n not in inside)
+        super().__init__(members, [*reads], [n for n in made if n in makes], self._interpreted)
         self.steps = _steps(program, members, sources, {*self.reads, *made})
         self.types = program.types
-        self.operations = len(members)
-        names = dict.fromkeys(i.primitive.name for i in members)
-        self.name = "_".join(["fused", *names][:6])
         self.arrays = {n: f"a{k}" for k, n in enumerate((*self.reads, *self.makes))}
-        self.kind, self.keywords = "fused", ()
-        self.inputs = tuple(self.arrays[n] for n in self.reads)
-        self.outputs = len(self.makes)
-        self.variadic = self.view = self.conjugates = self.takes_out = self.elementwise = False
-        self.forward = self.declared_forward = self._interpreted
-        self.promote, self.accumulates = None, False
 
     def _interpreted(self, xp: Any, *operands: Any) -> Any:
         """The operations one after another, as the engine computes them: what a kernel means.

@@ -33,7 +33,16 @@ from .joined_convolutions import with_joined_convolutions
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
 from .recomputation import with_values_computed_again
-from .row_groups import Block, Finder, Sources, is_costly, kind_of, summed, with_early_sums
+from .row_groups import (
+    Block,
+    Finder,
+    Sources,
+    is_costly,
+    kind_of,
+    live_values,
+    summed,
+    with_early_sums,
+)
 from .scalar_code import with_scalar_runs
 from .window_kernels import WindowKernel, is_window
 
@@ -513,7 +522,7 @@ def with_kernels(program: Program) -> Program:
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
     block_of = {m: last for last, b in blocks.items() for m in b.members}
-    live = _live(program, found.sources, block_of)
+    live = live_values(program, found.sources, block_of)
     maker = {program.instructions[m].outputs[0]: last for m, last in block_of.items()}
     later: dict[int, list[Instruction]] = {}  # views of what a block makes, by its last member
     made: list[Instruction] = []
@@ -523,9 +532,7 @@ def with_kernels(program: Program) -> Program:
         if pending:
             kernel = NumbaKernel(program, pending, live)
             phase = program.instructions[pending[0].members[-1]].phase
-            if kernel.makes:
-                operands, outputs = tuple(kernel.reads), tuple(kernel.makes)
-                made.append(Instruction(kernel, operands, {}, outputs, phase))
+            made.extend(kernel.call(phase))
             for block in pending:
                 made.extend(later.pop(block.members[-1], ()))
             pending.clear()
@@ -542,37 +549,16 @@ def with_kernels(program: Program) -> Program:
                 (made if emitted else later.setdefault(int(last or 0), [])).append(instruction)
         elif at not in block_of:
             flush()
-            made.append(_in_windows(program, instruction))
+            windows = is_window(program, instruction)
+            kernel = WindowKernel(program, instruction) if windows else None
+            made += [instruction] if kernel is None else kernel.call(instruction.phase)
     flush()
     return renumbered(program, made, {}, None, program.constants)
-
-
-def _in_windows(program: Program, instruction: Instruction) -> Instruction:
-    """Pooling as a generated loop; other instructions as they are."""
-    if not is_window(program, instruction):
-        return instruction
-    kernel = WindowKernel(program, instruction)
-    return Instruction(kernel, tuple(kernel.reads), {}, instruction.outputs, instruction.phase)
 
 
 def _arguments(program: Program, sources: Sources, blocks: Sequence[Block]) -> int:
     members = [program.instructions[m] for b in blocks for m in b.members]
     return len({n for i in members for n in (*sources.reads(i), *i.outputs)})
-
-
-def _live(program: Program, sources: Sources, block_of: dict[int, int]) -> set[int]:
-    """The values that are needed outside the block that makes them. block_of: the last member of
-    the block of each member, by place."""
-    live = {*program.kept()}
-    maker = {program.instructions[m].outputs[0]: last for m, last in block_of.items()}
-    for at in range(len(program.instructions) - 1, -1, -1):
-        instruction = program.instructions[at]
-        if at in block_of:
-            reads = sources.reads(instruction)
-            live.update(n for n in reads if maker.get(n) != block_of[at])
-        elif at not in sources.views or instruction.outputs[0] in live:
-            live.update(instruction.reads())
-    return live
 
 
 def kernels_of(program: Program) -> list[Generated]:

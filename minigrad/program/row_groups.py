@@ -389,6 +389,21 @@ class Finder:
         return None not in kinds and (made == "full" or not {"full", "column"} & {*kinds})
 
 
+def live_values(program: Program, sources: Sources, kernel_of: dict[int, int]) -> set[int]:
+    """The values that live on, or are read outside the kernel that makes them. kernel_of: of each
+    member of a kernel, by place, a place that stands for that kernel."""
+    live = {*program.kept()}
+    maker = {program.instructions[m].outputs[0]: kernel for m, kernel in kernel_of.items()}
+    for at in range(len(program.instructions) - 1, -1, -1):
+        instruction = program.instructions[at]
+        if at in kernel_of:
+            reads = sources.reads(instruction)
+            live.update(n for n in reads if maker.get(n) != kernel_of[at])
+        elif at not in sources.views or instruction.outputs[0] in live:
+            live.update(instruction.reads())
+    return live
+
+
 def with_early_sums(program: Program, language: Language) -> Program:
     """The program with each sum directly behind what it sums, where both fit one block."""
     order = Finder(program, language).order()

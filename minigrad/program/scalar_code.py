@@ -28,7 +28,7 @@ from .generated_kernel import Generated
 from .instructions import Instruction, Literal
 from .kernel_files import compiled
 from .passes import renumbered
-from .row_groups import Sources, summed
+from .row_groups import Sources, live_values, summed
 
 if TYPE_CHECKING:
     from .program import Program
@@ -233,20 +233,18 @@ def with_scalar_runs(program: Program) -> Program:
     run_of = _runs(program, sources)
     if not run_of:
         return program
-    needed = _needed(program, sources, run_of)
+    members_of = {at: run[0] for at, run in run_of.items() if at not in sources.views}
+    live = live_values(program, sources, members_of)
     made: list[Instruction] = []
     for at, instruction in enumerate(program.instructions):
         run = run_of.get(at)
-        if run is None:
-            made.append(instruction)
-        elif at == run[0]:
+        if run is not None and at == run[0]:
             members = [program.instructions[m] for m in run if m not in sources.views]
-            kernel = ScalarRun(program, sources, members, needed)
-            if kernel.makes:
-                operands, outputs = tuple(kernel.reads), tuple(kernel.makes)
-                made.append(Instruction(kernel, operands, {}, outputs, instruction.phase))
+            made += ScalarRun(program, sources, members, live).call(instruction.phase)
             views = [program.instructions[m] for m in run if m in sources.views]
-            made += [view for view in views if view.outputs[0] in needed]
+            made += [view for view in views if view.outputs[0] in live]
+        elif run is None and (at not in sources.views or instruction.outputs[0] in live):
+            made.append(instruction)
     return renumbered(program, made, {}, None, program.constants)
 
 
@@ -277,19 +275,3 @@ def _is_on_numbers(program: Program, sources: Sources, at: int, instruction: Ins
     if summed(program, instruction) is not None:
         return types[reads[0]].dtype == made.dtype
     return scalar_of(program, instruction, LANGUAGE) is not None
-
-
-def _needed(program: Program, sources: Sources, run_of: dict[int, list[int]]) -> set[int]:
-    """The values that live on, or are read from outside the run that makes them."""
-    made_in = {program.instructions[at].outputs[0]: run[0] for at, run in run_of.items()}
-    needed = {*program.kept()}
-    for at in range(len(program.instructions) - 1, -1, -1):
-        instruction = program.instructions[at]
-        if at not in run_of:
-            needed.update(instruction.reads())
-        elif at not in sources.views:
-            reads = sources.reads(instruction)
-            needed.update(n for n in reads if made_in.get(n) != run_of[at][0])
-        elif instruction.outputs[0] in needed:
-            needed.update(instruction.reads())
-    return needed
