@@ -46,9 +46,9 @@ def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
             f" {len(program.instructions):,}."
         )
     replayer = Replayer(program)
-    tensors = replayer.leaves(inputs)
+    payloads, _ = replayer.checked(replayer.leaves(inputs))
     facts, values = Facts(len(program.types)), [None] * len(program.types)
-    interpret(program, [replayer.payload(i, t) for i, t in enumerate(tensors)], facts, values)
+    interpret(program, payloads, facts, values)
     return _ProgramWriter(program, values, facts, Lowered(program, facts, numpy)).document
 
 

@@ -69,6 +69,8 @@ class DeviceNumber:
 class CapturedProgram(Replayer):
     """Calls like the program that it was made of. Inputs must be on the device of the graph."""
 
+    writes_places = True
+
     def __init__(self, program: Program) -> None:
         """Raises DeviceError unless all values are on one CUDA device, CaptureError (a
         ProgramError) for what no graph can do again.
@@ -141,11 +143,12 @@ class CapturedProgram(Replayer):
                     backend.numpy.asarray([float(place.source.array) for _, place in self.numbers])
                 )
             self.graph.launch()
-            results, made = self.outcome(self.values, tensors)
+            outcome, commit = self.effects
+            results, made = outcome(self.values, tensors)
             try:
-                self.commit(tensors, made)
+                commit(tensors, made)
             except BaseException:
-                self.commit(tensors, made)
+                commit(tensors, made)
                 raise
             self.done = stream.record()
         return self.finish(results, tensors)
@@ -213,10 +216,6 @@ class CapturedProgram(Replayer):
             if number in self.own.captured:
                 self.own.captured[number].array[...] = kept[value]
         return kept
-
-    def _write(self, place: Any, array: Any) -> None:
-        """The graph has written it."""
-        place.written()
 
 
 def obstacle(program: Program) -> str | None:

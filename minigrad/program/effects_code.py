@@ -1,8 +1,7 @@
 """What a replay leaves behind, written as straight lines: results as tensors, updates, gradients.
 
-`Replayer.outcome` and `Replayer.commit` say it for any payloads. With plain arrays all of it is
-known when a program has been lowered: which results are copied, what is written where. So two
-functions are written, which ask nothing:
+All of it is known before a run: which results are copied, what is written where. So two functions
+are written, which ask nothing:
 
     def outcome(v, tensors):
         t0 = k3
@@ -26,8 +25,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import copy_with_strides_of, is_immutable
-from ..core.tensor import Tensor, ensure_version, make_leaf, wrap
-from .bindings import GradientBinding, TensorBinding
+from ..core.tensor import Tensor, ensure_version, make_leaf, wrap, write_payload
+from .bindings import GradientBinding, StateBinding
 from .ready_code import ObjectNames
 
 if TYPE_CHECKING:
@@ -45,11 +44,10 @@ def fresh(array: Any) -> Any:
     return array if is_immutable(array) else copy_with_strides_of(array, array)
 
 
-def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
-    """The functions for a program whose values are plain arrays. owned: values of gradients whose
-    memory is new in each run."""
+def effects_code(runner: Replayer, owned: Collection[int] | None = None) -> Effects:
+    """The functions. owned: of a program whose values are plain arrays, those of gradients whose
+    memory is new in each run; None where values may be other payloads."""
     program, named = runner.program, ObjectNames()
-    named.space.update(wrap=wrap, fresh=fresh, ensure_version=ensure_version, make_leaf=make_leaf)
     copied = zip(program.outputs, runner.copied, strict=True)
     results = [f"wrap({_copied(n) if copy else f'v[{n}]'})" for n, copy in copied]
     made: dict[str, str] = {}
@@ -70,21 +68,24 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     for k, (number, value) in reversed([*enumerate(program.updates.items())]):
         made[f"w{k}"] = _copied(value) if value in runner.copied_updates else f"v[{value}]"
         place = program.captured.get(number)
-        if isinstance(place, TensorBinding) or place is None:
-            counter(k, at(number))
-            writes += [f"t{k}.array[...] = w{k}", f"c{k}.count += 1"]
-            continue
         if isinstance(place, GradientBinding):
-            counter(k, f"{named(place.leaf)}.stored_grad")
-        writes.append(f"{named(place)}.write(w{k})")
+            counter(k, f"{named(place.owner)}.stored_grad")
+        elif not isinstance(place, StateBinding):
+            counter(k, at(number))
+        if place is not None and runner.writes_places:
+            writes.append(f"{named(place)}.written()")
+        elif isinstance(place, StateBinding):
+            writes.append(f"{named(place)}.write(w{k})")
+        elif owned is None:
+            writes.append(f"write_payload(t{k}, w{k})")
+        else:
+            writes += [f"t{k}.array[...] = w{k}", f"c{k}.count += 1"]
     for k, (number, source) in enumerate(program.gradients.items()):
-        gradient = "None"
+        writes.append(f"{at(number)}.stored_grad = {None if source is None else f'g{k}'}")
         if source is not None:
             text = f"v[{source}]"
             given = f"{text} if {text}.base is None else {_copied(source)}"
-            made[f"g{k}"] = f"wrap({given if source in owned else _copied(source)})"
-            gradient = f"g{k}"
-        writes.append(f"{at(number)}.stored_grad = {gradient}")
+            made[f"g{k}"] = f"wrap({given if source in (owned or ()) else _copied(source)})"
     for k, (kind, what, count) in enumerate(runner.extra):
         tensor = f"tensors[{what}]" if kind == "input" else named(what)
         counter(f"x{k}", tensor if kind != "gradient" else f"{tensor}.stored_grad")
@@ -92,19 +93,23 @@ def effects_code(runner: Replayer, owned: Collection[int]) -> Effects:
     for leaf, count in runner.gradient_versions:
         tensor = f"tensors[{leaf}]" if type(leaf) is int else named(leaf)
         writes.append(f"ensure_version({tensor}.stored_grad).count = {count}")
-    counters = [name for name in made if name[0] == "c"]
     lines = [
         "def outcome(v, tensors):",
         *(f"    {line}" for line in before),
         f"    return [{', '.join(results)}], ({''.join(f'{text}, ' for text in made.values())})",
         "def commit(tensors, made):",
         f"    {''.join(f'{name}, ' for name in made)}= made" if made else "    pass",
-        *(f"    {c}.count = n{c[1:]}" for c in counters),
+        *(f"    {name}.count = n{name[1:]}" for name in made if name[0] == "c"),
         *(f"    {line}" for line in writes),
     ]
-    text = "\n".join(lines)
-    exec(compile(text, f"<what {program.name} leaves behind>", "exec"), named.space)
-    return named.space.pop("outcome"), named.space.pop("commit")
+    return _functions("\n".join(lines), program.name, named.space)
+
+
+def _functions(text: str, name: str, space: dict[str, Any]) -> Effects:
+    space.update(wrap=wrap, fresh=fresh, ensure_version=ensure_version, make_leaf=make_leaf)
+    space["write_payload"] = write_payload
+    exec(compile(text, f"<what {name} leaves behind>", "exec"), space)
+    return space.pop("outcome"), space.pop("commit")
 
 
 def _copied(number: int) -> str:

@@ -100,9 +100,9 @@ def _array_lines(named: ObjectNames, number: int, place: Binding, runner: Replay
     if isinstance(place, TensorBinding):
         where = f"{named(place.tensor)}.array"
     elif isinstance(place, GradientBinding):
-        where = f"{named(place.leaf)}.stored_grad.array"
+        where = f"{named(place.owner)}.stored_grad.array"
     elif isinstance(place, StateBinding):
-        where = f"{named(place.optimizer)}.state[{named(id(place.param))}][{place.name!r}]"
+        where = f"{named(place.optimizer)}.state[{named(id(place.owner))}][{place.name!r}]"
     else:
         where = f"{named(place)}.array"
     tests = [f"type(a{number}) is {named(type(array))}"]

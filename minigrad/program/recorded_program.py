@@ -129,6 +129,6 @@ def _is_written(recorder: Recorder, number: int) -> bool:
     """
     place = recorder.bindings.get(number)
     if isinstance(place, GradientBinding):
-        now = place.leaf.stored_grad
-        return now is not None and now is recorder.grads_before.get(id(place.leaf), now)
+        now = place.owner.stored_grad
+        return now is not None and now is recorder.grads_before.get(id(place.owner), now)
     return place is not None

@@ -13,6 +13,7 @@ each run takes buffers of its own.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,9 +28,9 @@ from ..backend import (
     device_of,
 )
 from ..core.apply import compute
-from ..core.tensor import Tensor, ensure_version, make_leaf, wrap, write_payload
+from ..core.tensor import Tensor
 from ..errors import ProgramError
-from .bindings import GradientBinding, TensorBinding, leaf_at
+from .bindings import TensorBinding
 from .effects_code import Effects, effects_code, fresh
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
@@ -112,8 +113,10 @@ def interpret(
 
 class Replayer:
     """Runs one program: checks inputs, keeps a lowered program for each memory layout, wraps
-    results.
+    results. writes_places: whether its runs write themselves what is to be written to places.
     """
+
+    writes_places = False
 
     def __init__(self, program: Program) -> None:
         self._program = weakref.ref(program)  # which owns this
@@ -182,10 +185,9 @@ class Replayer:
         layout: list[Any] = []
         arrays: list[Any] = []
         plain = True
-        if self.updates:
-            for update in self.updates:
-                if update.fixed:
-                    update.check()
+        for update in self.updates:
+            if update.fixed is not None and (changed := update.fixed.difference()) is not None:
+                raise ProgramError(f"{self.program.name}: {changed}. Record another one.")
         for i, tensor in enumerate(tensors):
             array = tensor.array if type(tensor) is Tensor else self._payload(i, tensor)
             shape, dtype = self.types[i]
@@ -238,8 +240,7 @@ class Replayer:
         random = functions.random_state() if self.draws else None
         parts: Any = None
         made = None
-        outcome: Callable[[Any, Sequence[Any]], Any] = self.outcome
-        commit: Callable[[Sequence[Any], Any], None] = self.commit
+        commit: Any = None
         try:
             counted: dict[Any, dict[str, Any]] = {}
             for update in self.updates:
@@ -253,6 +254,7 @@ class Replayer:
                     if where is None
                     else self._first(payloads, where)
                 )
+                outcome, commit = self.effects
             else:
                 try:
                     parts = lowered.free.pop()
@@ -310,58 +312,10 @@ class Replayer:
         lowered.effects = effects_code(self, lowered.owned)
         return lowered.effects
 
-    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], tuple[Any, ...]]:
-        """The results as tensors; and what `commit` takes: what is to be written where, as pairs of
-        a tensor or place and an array; leaves with their gradients; version counters with their
-        counts, and with how much they count beyond the writes."""
-        program = self.program
-        results = [
-            wrap(fresh(values[n]) if copy else values[n])
-            for n, copy in zip(program.outputs, self.copied, strict=True)
-        ]
-        new = []
-        # what may lie in memory that is about to be overwritten is copied
-        for number, value in program.updates.items():
-            array = fresh(values[value]) if value in self.copied_updates else values[value]
-            place = program.captured.get(number)
-            new.append((tensors[program.inputs.index(number)] if place is None else place, array))
-        gradients: list[tuple[Any, Any]] = []
-        for number, source in program.gradients.items():
-            gradient = None
-            if source is not None:
-                gradient = wrap(fresh(values[source]))
-            place = program.captured.get(number)
-            leaf = tensors[program.inputs.index(number)] if place is None else place.tensor
-            gradients.append((leaf, gradient))
-        written = [
-            (tensor, 0) for place, _ in new if (tensor := _written_tensor(place)) is not None
-        ]
-        more = [(_counted(kind, what, tensors), n) for kind, what, n in self.extra]
-        counters = [(v := ensure_version(t), v.count, n) for t, n in (*written, *more)]
-        return results, (new, gradients, counters)
-
-    def commit(self, tensors: Sequence[Any], made: Any) -> None:
-        """Write what is to be written. Doing it twice is doing it once."""
-        new, gradients, counters = made
-        for i in self.made_leaves:
-            if tensors[i].node is None:
-                make_leaf(tensors[i])
-        for version, count, _ in counters:
-            version.count = count
-        for update in self.updates:
-            if update.counted:
-                update.commit()
-        for place, array in reversed(new):
-            if type(place) is Tensor:
-                write_payload(place, array)
-            else:
-                self._write(place, array)
-        for leaf, gradient in gradients:
-            leaf.stored_grad = gradient
-        for version, _, more in counters:
-            version.count += more
-        for at, count in self.gradient_versions:
-            ensure_version(leaf_at(at, tensors).stored_grad).count = count
+    @functools.cached_property
+    def effects(self) -> Effects:
+        """That of other runs."""
+        return effects_code(self)
 
     def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
         """Results nested as recorded."""
@@ -370,13 +324,6 @@ class Replayer:
             return results[0] if len(results) == 1 else tuple(results)
         template = program.signature[1]
         return results[0] if template == ["leaf", 0] else rebuild(template, results)
-
-    def _write(self, place: Any, array: Any) -> None:
-        """Put an update where it belongs."""
-        if type(place) is TensorBinding:
-            write_payload(place.tensor, array)
-        else:
-            place.write(array)
 
     # --------------------------------------------------------------------------------------- inputs
 
@@ -393,15 +340,6 @@ class Replayer:
                 f"{self.program.name}: takes {len(self.types)} inputs, got {len(inputs)}."
             )
         return inputs
-
-    def payload(self, i: int, value: Any) -> Any:
-        """The payload of input i. Raises ProgramError if it is not of the type that was
-        recorded.
-        """
-        array = value.array if type(value) is Tensor else self._payload(i, value)
-        if (array.shape, array.dtype) != self.types[i]:
-            self._refuse(i, array)
-        return array
 
     def _payload(self, i: int, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -445,22 +383,6 @@ class Replayer:
             "buffers": len(lowered.buffers),
             "reused": lowered.arena.reused + lowered.taken_over,
         }
-
-
-def _written_tensor(place: Any) -> Tensor | None:
-    """The tensor whose memory an update overwrites; None if that is an optimiser's state."""
-    if type(place) is GradientBinding:
-        return place.leaf.stored_grad
-    return (
-        place.tensor if type(place) is TensorBinding else place if type(place) is Tensor else None
-    )
-
-
-def _counted(kind: str, what: Any, tensors: Sequence[Any]) -> Any:
-    """The tensor whose version counter counts more than the updates do."""
-    if kind == "input":
-        return tensors[what]
-    return what if kind == "tensor" else what.stored_grad
 
 
 def _root_of(program: Program, makers: list[int], number: int) -> int:

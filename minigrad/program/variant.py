@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.tensor import Tensor, ensure_version
 from ..errors import DeviceError, ProgramError
 from .arguments import Arguments
-from .bindings import GradientBinding, TensorBinding
+from .bindings import TensorBinding
 from .capture import CapturedProgram, CaptureError
 from .compilation import Compilation, in_background
 from .environment import Environment
@@ -157,7 +157,7 @@ class Variant:
         checked = {id(place.tensor) for place in places}
         for leaf in self.environment.leaves:
             leaf.checked_elsewhere = id(leaf.tensor) in checked
-        self.environment.guards += [n.guard() for n in recorder.update_numbers if n.fixed]
+        self.environment.guards += [n.fixed for n in recorder.update_numbers if n.fixed is not None]
         self.program, self.outcome = program, outcome
         self.ready, self._first = self._first is not None, recorded
         return None
@@ -378,13 +378,7 @@ def _extra_counts(
     for number in program.updates:
         if number in program.captured:
             place = program.captured[number]
-            tensor = (
-                place.leaf.stored_grad
-                if isinstance(place, GradientBinding)
-                else place.owner
-                if isinstance(place, TensorBinding)
-                else None
-            )
+            tensor = place.tensor
         else:
             tensor = inputs[program.inputs.index(number)]
         if tensor is not None:

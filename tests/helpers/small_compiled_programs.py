@@ -152,7 +152,7 @@ def a_hidden_tensor_that_is_written(compile_: Any) -> Any:
     return call
 
 
-@program((variant.Variant, "_run", "if n.fixed]", "if False]"))
+@program((variant.Variant, "_run", "if n.fixed is not None]", "if False]"))
 def a_number_of_a_state_that_the_rule_reads(compile_: Any) -> Any:
     class Scaled(optim.Optimizer):
         def __init__(self, params: Any) -> None:
@@ -195,11 +195,10 @@ def a_gradient_that_the_call_overwrites(compile_: Any) -> Any:
     return call
 
 
-COPIED = "fresh(values[value]) if value in self.copied_updates else values[value]"
 WRITTEN = "_copied(value) if value in runner.copied_updates else ", ""
 
 
-@program((run.Replayer, "outcome", COPIED, "values[value]"), (run, "effects_code", *WRITTEN))
+@program((run, "effects_code", *WRITTEN))
 def a_parameter_that_takes_the_values_of_a_state_which_then_changes(compile_: Any) -> Any:
     class Slow(optim.Optimizer):
         def __init__(self, params: Any) -> None:
@@ -222,7 +221,7 @@ def a_parameter_that_takes_the_values_of_a_state_which_then_changes(compile_: An
     return lambda i: (f(mg.ones(2)), w, o.state[id(w)]["slow"].tolist())
 
 
-@program((run, "effects_code", "given if source in owned else _copied(source)", "text"))
+@program((run, "effects_code", "given if source in (owned or ()) else _copied(source)", "text"))
 def gradients_that_are_kept_and_overwritten(compile_: Any) -> Any:
     w, kept = leaf(1.0, 2.0), []
     f = compile_(lambda x: w.clone().backward(x))

@@ -25,7 +25,7 @@ from minigrad import nn, optim
 from minigrad.core import observe
 from minigrad.core.graph import state
 from minigrad.nn import functional as F
-from minigrad.program import run
+from minigrad.program import effects_code, run
 
 LIBRARY = f"minigrad{os.sep}"
 GENERATED = ("<what ", "<step, part ")
@@ -329,7 +329,7 @@ def test_an_interrupt_between_two_writes_of_the_first_replay(
     f = mg.compile(lambda: (a.mul_(2), b.mul_(3))[0])
     for _ in range(3):
         f()
-    write, left = run.write_payload, [1]
+    write, left = effects_code.write_payload, [1]
 
     def interrupted_once(*args: Any) -> None:
         write(*args)
@@ -337,7 +337,7 @@ def test_an_interrupt_between_two_writes_of_the_first_replay(
             left.pop()
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "write_payload", interrupted_once)
+    monkeypatch.setattr(effects_code, "write_payload", interrupted_once)
     with pytest.raises(KeyboardInterrupt):
         f()
     assert not left and f.programs
