@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend
@@ -89,28 +90,22 @@ def trace(x: TensorLike) -> Tensor:
     return fn.sum(diagonal(x))
 
 
-@public(method=False)
-def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
-) -> Tensor:
-    """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count),
-    row by row.
-    """
-    return fn.transpose(
-        fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))
-    ).to(dtype or backend.int64)
+def _indices(triangle: Callable[..., Tensor], which: str) -> Callable[..., Tensor]:
+    """The public function of the places of a triangle's elements."""
+
+    def indices(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+    ) -> Tensor:
+        inside = triangle(fn.ones(row, col, dtype=backend.bool_, device=device), offset)
+        return fn.transpose(fn.nonzero(inside)).to(dtype or backend.int64)
+
+    indices.__name__ = indices.__qualname__ = f"{triangle.__name__}_indices"
+    indices.__doc__ = (
+        f"The indices of the {which} triangle of a row by col matrix: a tensor of shape (2, count),"
+        " row by row."
+    )
+    return public(method=False)(indices)
 
 
-@public(method=False)
-def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
-) -> Tensor:
-    """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count),
-    row by row.
-    """
-    return fn.transpose(
-        fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))
-    ).to(dtype or backend.int64)
-
-
+tril_indices, triu_indices = _indices(tril, "lower"), _indices(triu, "upper")
 publish(__name__)

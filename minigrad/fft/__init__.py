@@ -20,7 +20,7 @@ from .. import backend
 from .. import functions as fn
 from ..arrays import roll
 from ..core.tensor import Tensor, as_tensor
-from ..errors import DTypeError, ShapeError, with_hints
+from ..errors import DTypeError, ShapeError, one_of, with_hints
 from ..names import TensorLike, publish, respell
 from .transform import fft as _transform
 
@@ -145,12 +145,14 @@ def _turned(norm: str | None, function: str) -> str:
     """Where the factor goes in the inverse transform, if it is computed by the transform, or the
     other way round.
     """
-    turned = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-    if norm not in turned:
-        raise ValueError(
-            f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}.'
-        )
-    return turned[norm]
+    turned = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+    return turned[_known(norm, function)]
+
+
+def _known(norm: str | None, function: str) -> str:
+    norm = "backward" if norm is None else norm
+    one_of(function, "norm", norm, "backward", "ortho", "forward")
+    return norm
 
 
 def fftshift(input: TensorLike, dim: Any = None) -> Tensor:
@@ -233,12 +235,8 @@ def _run(
     x: Tensor, axes: tuple[int, ...], inverse: bool, norm: str | None, function: str
 ) -> Tensor:
     n = math.prod(x.shape[axis] for axis in axes)
-    there = {None: 1.0, "backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}
-    if norm not in there:
-        raise ValueError(
-            f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}.'
-        )
-    scale = there[norm] if not inverse else 1 / n / there[norm]
+    there = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[_known(norm, function)]
+    scale = 1 / n / there if inverse else there
     return _transform(x, axes=axes, inverse=inverse, scale=scale)
 
 

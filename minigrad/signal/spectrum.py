@@ -19,7 +19,7 @@ from ..arrays import index_add
 from ..arrays.splitting import unfold
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, one_of
 from ..fft import fft, ifft, irfft, rfft
 
 
@@ -191,13 +191,10 @@ def _zeros(x: Tensor, count: int) -> list[Tensor]:
 
 def _continued(x: Tensor, size: int, mode: str) -> Tensor:
     """x with `size` more samples on both sides."""
+    one_of("stft", "pad_mode", mode, "reflect", "constant", "replicate")
     n = x.shape[-1]
     if mode == "constant":
         return fn.cat([*_zeros(x, size), x, *_zeros(x, size)], -1)
-    if mode not in ("reflect", "replicate"):
-        raise ValueError(
-            f'stft: pad_mode must be "reflect", "constant" or "replicate", got {mode!r}.'
-        )
     if mode == "reflect" and size >= n:
         raise ShapeError(
             f'stft: pad_mode="reflect" continues a signal by less than its own length, here {size}'
