@@ -93,11 +93,9 @@ def multilabel_soft_margin_loss(
     """The mean over the classes of the cross entropies of σ(x) and t: x and t (…, C)."""
     x, t = pair(input, target, "multilabel_soft_margin_loss")
     loss = t * softplus(-x) + (1 - t) * softplus(x)
-    return reduced(
-        (loss if weight is None else loss * weight).mean(-1),
-        reduction,
-        "multilabel_soft_margin_loss",
-    )
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss.mean(-1), reduction, "multilabel_soft_margin_loss")
 
 
 # --------------------------------------------------------------------------------------- of samples
@@ -175,11 +173,8 @@ def triplet_margin_loss(
     anchor, positive, negative = as_tensor(anchor), as_tensor(positive), as_tensor(negative)
     _check_ndim("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     distance = lambda a, b: pairwise_distance(a, b, p, eps)
-    return reduced(
-        _triplets(anchor, positive, negative, distance, margin, swap),
-        reduction,
-        "triplet_margin_loss",
-    )
+    loss = _triplets(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, reduction, "triplet_margin_loss")
 
 
 @in_float32
@@ -197,11 +192,8 @@ def triplet_margin_with_distance_loss(
     negative's distance is the smaller of those from the anchor and from the positive.
     """
     distance = pairwise_distance if distance_function is None else distance_function
-    return reduced(
-        _triplets(anchor, positive, negative, distance, margin, swap),
-        reduction,
-        "triplet_margin_with_distance_loss",
-    )
+    loss = _triplets(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, reduction, "triplet_margin_with_distance_loss")
 
 
 def _check_ndim(function: str, **tensors: Tensor) -> None:

@@ -93,11 +93,9 @@ def huber_loss(
     # the square of an infinite d would make the gradient NaN
     near = select(size, 0.0, d, test="ge", level=delta)
     loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="ge", level=delta)
-    return reduced(
-        loss if weight is None else loss * _weights(weight, loss, "huber_loss"),
-        reduction,
-        "huber_loss",
-    )
+    if weight is not None:
+        loss = loss * _weights(weight, loss, "huber_loss")
+    return reduced(loss, reduction, "huber_loss")
 
 
 @in_float32
