@@ -128,6 +128,7 @@ class Environment:
         self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
         self._queue: list[tuple[str, Any]] = []
+        self._weak: list[tuple[str, weakref.ReferenceType[Any]]] = []
         for name, thing in roots:
             self.add(name, thing)
 
@@ -141,7 +142,10 @@ class Environment:
             for label, instance, known in self._objects:
                 self._attributes(label, instance, known)
             if len(self._queue) == before:
-                return
+                break
+        for name, reference in self._weak:  # a guard would keep what it refers to alive
+            if reference() is not None and id(reference()) not in self._seen:
+                self.problem = f"it finds an object by a weak reference alone ({name})"
 
     def difference(self, gradients: bool = True) -> str | None:
         """What is not as it was, in words; None if nothing."""
@@ -205,7 +209,7 @@ class Environment:
         elif isinstance(thing, Optimizer):
             self._optimizer(name, thing)
         elif isinstance(thing, weakref.ReferenceType):
-            self._guard(name, [f"what {name} refers to"], lambda: [thing()])
+            self._weak.append((name, thing))
         elif isinstance(thing, contextvars.ContextVar):
             self._guard(name, [name], lambda: [thing.get(MISSING)])
         elif not self._container(name, thing):
@@ -248,6 +252,9 @@ class Environment:
         elif isinstance(thing, IMMUTABLE_KINDS):
             return
         elif isinstance(wrapped, types.FunctionType):  # a cached function
+            if hasattr(thing, "cache_info"):  # how often it was computed, how many results it has
+                read = lambda: thing.cache_info()[1::2]
+                self.guards.append(Guard(name, [f"what {name} has cached"] * 2, read, fresh=True))
             self._visit(name, wrapped)
         elif isinstance(thing, Primitive):  # the library's own functions are not looked through
             rules = [r.function for r in (*thing.pull_rules, *thing.push_rules) if r is not None]

@@ -459,6 +459,25 @@ def _each_is_seen(table: Any, tmp_path: pathlib.Path) -> None:
                 assert f(mg.ones(1)).item() == wanted, name
 
 
+def test_an_object_that_dies_and_a_cache_that_is_emptied() -> None:
+    kept, computed = [Holder()], []
+    found = weakref.ref(kept[0])
+
+    @functools.cache
+    def cached() -> float:
+        computed.append(1)
+        return float(len(computed))
+
+    by_reference = mg.compile(lambda x: x * (1.0 if found() is not None else 2.0))
+    by_cache = mg.compile(lambda x: x * cached())
+    for _ in range(5):
+        assert by_reference(mg.ones(1)).item() == by_cache(mg.ones(1)).item() == 1
+    assert by_cache.statistics["replayed"]
+    kept.clear()
+    cached.cache_clear()
+    assert by_reference(mg.ones(1)).item() == by_cache(mg.ones(1)).item() == 2
+
+
 def test_a_rate_that_each_call_sets() -> None:
     """By loading a state, or by itself: what a schedule, or the caller, has set in between is
     overwritten."""
