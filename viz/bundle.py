@@ -10,8 +10,9 @@ each behind those that it imports, and the words ``import`` and ``export`` are t
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,14 +26,34 @@ _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.
 _OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 
 
-def parts(first: Path = STATIC / "viewer" / "main.js", without: Sequence[str] = ()) -> list[Path]:
-    """The module's files in the order in which they can run: each after those that it imports.
-    without: the names of further views that are left out.
+OF_NUMBERS = {
+    "viewer/arrays.js": """
+import constants from "./constants.json" with { type: "json" };
+import { brief } from "./numbers.js";
+export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
+export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
+export const heatOf = () => null, heatMap = heatOf;
+""",
+    "viewer/shape_labels.js": """
+export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = shapeBox;
+""",
+}
+"""Parts of the viewer as they are where all values are single numbers."""
+
+
+def parts(
+    first: Path = STATIC / "viewer" / "main.js",
+    without: Sequence[str] = (),
+    instead: Mapping[str, str] | None = None,
+) -> dict[Path, str]:
+    """The module's files and their texts, in the order in which they can run: each after those that
+    it imports. without: the names of further views that are left out. instead: texts of parts, by
+    folder and name, in place of their files'.
 
     Raises:
         ValueError: parts that import one another in a circle; the message names them.
     """
-    done: list[Path] = []
+    done: dict[Path, str] = {}
     open_: list[Path] = []
 
     def visit(path: Path) -> None:
@@ -44,37 +65,43 @@ def parts(first: Path = STATIC / "viewer" / "main.js", without: Sequence[str] = 
                 + " → ".join(p.name for p in [*open_, path])
             )
         open_.append(path)
-        text = _text(path, without) if path.suffix == ".js" else ""
+        text = (instead or {}).get("/".join(path.parts[-2:])) or path.read_text(encoding="utf-8")
+        if path.name == "views.js":
+            text = _without_views(text, without)
         for name in [*(found for _, found in _JSON.findall(text)), *_IMPORT.findall(text)]:
-            visit((path.parent / name).resolve())
+            visit(Path(os.path.normpath(path.parent / name)))
         open_.pop()
-        done.append(path)
+        done[path] = text
 
     visit(first.resolve())
     return done
 
 
 @cache
-def script(without: tuple[str, ...] = (), lang: str | None = None) -> str:
+def script(
+    without: tuple[str, ...] = (),
+    lang: str | None = None,
+    first: tuple[str, ...] = ("main",),
+) -> str:
     """The viewer as one ES module that imports nothing. Its default export is the hook of
     anywidget; ``mount`` shows a Trace.
 
-    without: the names of views that are left out; lang: the one language of the texts, if it is
-    English (which stands for missing words of others).
+    without: the names of views that are left out; without those of arrays, all values are single
+    numbers. lang: the one language of the texts, if it is English (which stands for missing words
+    of others). first: the modules whose exports are used; of "viewer" alone, ``mountTrace``.
     """
-    text = joined(STATIC / "viewer" / "main.js", without)
+    numbers = {"arrays", "element", "buffers"} <= set(without)
+    modules: dict[Path, str] = {}
+    for name in first:
+        path = STATIC / "viewer" / f"{name}.js"
+        modules |= parts(path, without, OF_NUMBERS if numbers else None)
+    text = as_one(modules)
     return in_english(text) if lang == "en" else text
 
 
-def joined(first: Path, without: Sequence[str] = ()) -> str:
-    """A module and all that it imports as one module that imports nothing."""
-    return "\n".join(_plain(path, without) for path in parts(first, without))
-
-
-def without_views(text: str, names: Sequence[str]) -> str:
-    """The text of views.js, without some of the further views."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not any(f"{name}View" in line for name in names))
+def as_one(modules: Mapping[Path, str]) -> str:
+    """Modules that import one another as one that imports nothing."""
+    return "\n".join(_plain(*part) for part in modules.items())
 
 
 def around_texts(text: str) -> tuple[str, str, str]:
@@ -91,16 +118,16 @@ def in_english(text: str) -> str:
     return before + _OTHER_LANGUAGES.sub("", words) + after
 
 
-def _text(path: Path, without: Sequence[str]) -> str:
-    text = path.read_text(encoding="utf-8")
-    return without_views(text, without) if path.name == "views.js" else text
+def _without_views(text: str, names: Sequence[str]) -> str:
+    """The text of views.js, without some of the further views."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not any(f"{name}View" in line for name in names))
 
 
-def _plain(path: Path, without: Sequence[str]) -> str:
-    """A file of the module without its imports and exports; a JSON file as a constant of its
+def _plain(path: Path, text: str) -> str:
+    """A part of the module without its imports and exports; a JSON file as a constant of its
     name.
     """
-    text = _text(path, without)
     if path.suffix == ".json":
         packed = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
         return f"const {path.stem} = {packed};\n"

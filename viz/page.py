@@ -57,12 +57,12 @@ const told = {
   onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
 };
 let viewer = await shown.then(
-  (found) => mount(place, found, told), (error) => failed(place, error, options));
+  (found) => %(mount)s(place, found, told), (error) => failed(place, error, options));
 const again = (state) => shown.then((found) => {
   Object.assign(done, state);
   viewer.destroy();
   const theme = document.documentElement.style.colorScheme || undefined;
-  viewer = mount(place, found, { ...told, theme, ...state });
+  viewer = %(mount)s(place, found, { ...told, theme, ...state });
 }, () => {});
 window.addEventListener("hashchange", () => {
   if (linked()) done.step = viewer.go(Number(linked()));
@@ -230,10 +230,12 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     """
     kind, document = kept(shown)
     lang = str(options.get("lang", "en"))
+    single = shown.get("schema") == SCHEMA
     program = squeezed(_program(shown, lang)) + squeezed(_START) % {
+        "mount": "mountTrace" if single else "mount",
         "options": embed(
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
-        )
+        ),
     }
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
     return html_document(title, page_style(framed), program, plain, data, lang)
@@ -251,8 +253,10 @@ def page_style(framed: bool) -> str:
 def _program(shown: Mapping[str, Any], lang: str) -> str:
     """The viewer, without the views that a Trace cannot open; with the engine in JavaScript for a
     function, whose values it computes."""
+    if shown.get("schema") == SCHEMA:
+        return script(_not_ready(shown), lang, ("viewer", "hash", "packed"))
     if shown.get("schema") != FUNCTION:
-        return script(_not_ready(shown) if shown.get("schema") == SCHEMA else (), lang)
+        return script(lang=lang)
     from minigrad.viz.explorer.bundle import viewer_with_engine
 
     return viewer_with_engine()

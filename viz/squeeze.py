@@ -29,8 +29,7 @@ _WHOLE = re.compile(rf"{_TEXT}|{_template(2)}|//[^\n]*|/\*.*?\*/|{_PATTERN}", re
 """What is taken as it stands, and comments."""
 
 _SPACES = (
-    (r"[ \t]*\n\s*", "\n"),
-    (r"[ \t]+", " "),
+    (r"[ \t]{2,}|\t", " "),
     (r" (?:(?=[{}()\[\];,<>=!?:&|*%^~.])|(?<=[{}()\[\];,<>=!?:&|*%^~.] ))", ""),
     # two signs in a row mean something else
     (r" (?:(?<=[\w$\0] )(?=[+\-/])|(?<=[+\-] )(?=[\w$\0])|(?<=/ )(?=[\w$]))", ""),
@@ -44,7 +43,8 @@ _SPACES = (
 def squeezed_style(text: str) -> str:
     """A stylesheet without comments and without the spaces that it does not need."""
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    tight = re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r":\s+", ":", re.sub(r"\s+", " ", bare)))
+    spaced = " ".join(bare.split()).replace(": ", ":")
+    tight = re.sub(" (?:(?=[{};,])|(?<=[{};,] ))", "", spaced)
     return tight.replace(";}", "}").strip() + "\n"
 
 
@@ -59,7 +59,8 @@ def squeezed(text: str) -> str:
         whole.append(found[0])
         return "\0"
 
-    bare = _WHOLE.sub(taken, text)
+    lines = map(str.strip, _WHOLE.sub(taken, text).split("\n"))
+    bare = "\n".join(filter(None, lines))
     for spaces, fewer in _SPACES:
         bare = re.sub(spaces, fewer, bare)
     pieces = bare.strip().split("\0")

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from minigrad.viz.bundle import parts
 from minigrad.viz.explorer import bundle, javascript
 
 from minigrad import ops
@@ -127,10 +126,9 @@ def test_the_joined_modules_declare_each_name_once(joined):
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_each_module_has_what_others_import_from_it(tmp_path, whole):
+def test_each_module_has_what_others_import_from_it(whole):
     """Also where a smaller one stands in its place."""
-    modules = parts(bundle.write_modules(tmp_path, whole=whole) / "explore.js")
-    texts = {path: path.read_text(encoding="utf-8") for path in modules}
+    texts = bundle.modules("explore.js", whole=whole)
     asked = [
         (path.name, name, texts[(path.parent / place).resolve()])
         for path, text in texts.items()

@@ -328,6 +328,9 @@ def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can
     holds = lambda page: {name for name in VIEWS if f"const {name}View" in page}
     assert {*VIEWS} - holds(numbers) == {"arrays", "element", "jacobian"}
     assert holds(arrays) - holds(numbers) == {"arrays"} and "buffersView" not in numbers
+    placed = "function placeShapes("
+    assert placed in arrays and placed not in numbers, "no shapes stand on the wires of numbers"
+    assert "mountGrid" not in arrays and "mountGrid" in script(), "a page shows one Trace"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +371,7 @@ def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
     imports, and no two declare the same name.
     """
     folder = bundle.STATIC / "viewer"
-    found = parts()
+    found = list(parts())
     assert set(found) == {*folder.rglob("*.js"), *folder.rglob("*.json")}
     plain = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
     declared = [name for p in found for name in re.findall(plain, p.read_text(), re.M)]

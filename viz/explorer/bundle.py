@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -18,47 +16,25 @@ STATIC = Path(__file__).parent / "static"
 _ELSEWHERE = ("jacobian", "arrays", "buffers", "element")
 """Views of Traces of several passes, of arrays and of Programs, which the page never makes."""
 
-_OF_NUMBERS = {
-    "arrays.js": """
-import constants from "./constants.json" with { type: "json" };
-import { brief } from "./numbers.js";
-export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
-export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
-export const heatOf = () => null, heatMap = heatOf;
-""",
-    "shape_labels.js": """
-export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = shapeBox;
-""",
-    "speech.js": """
+_OF_ONE_PASS = """
 export const sentence = ({ say }) => say, passText = () => "", namesOf = () => null;
 export const decidedLines = () => [];
-""",
-}
-"""Modules of the viewer as they are where all values are single numbers, in one pass, told in
-English."""
+"""
+"""The viewer's module of sentences as it is in one pass that is told in English."""
 
 
-def write_modules(folder: Path, *, whole: bool = False) -> Path:
-    """The modules as they are read, with `rules.js` beside those that import it. Returns where the
-    page's own are. whole: with all of the viewer."""
-    own = folder / "explorer" / "static"
-    shutil.copytree(bundle.STATIC, folder / "static", dirs_exist_ok=True)
-    shutil.copytree(STATIC, own, dirs_exist_ok=True)
-    (own / "rules.js").write_text(rules(), encoding="utf-8")
-    if whole:
-        return own
-    shelf = folder / "static" / "viewer" / "views.js"
-    text = shelf.read_text(encoding="utf-8")
-    shelf.write_text(bundle.without_views(text, _ELSEWHERE), encoding="utf-8")
-    for name, text in _OF_NUMBERS.items():
-        (shelf.parent / name).write_text(text.lstrip(), encoding="utf-8")
-    return own
+def modules(name: str, *, whole: bool = False) -> dict[Path, str]:
+    """A module of static/ and all that it imports, as they are read, with the generated rules.
+    whole: with all of the viewer."""
+    generated = {"static/rules.js": rules()}
+    smaller = {**bundle.OF_NUMBERS, "viewer/speech.js": _OF_ONE_PASS}
+    without = () if whole else _ELSEWHERE
+    return bundle.parts(STATIC / name, without, generated | ({} if whole else smaller))
 
 
 def joined(name: str, *, whole: bool = False) -> str:
     """A module of static/ and what it imports, as one ES module."""
-    with tempfile.TemporaryDirectory() as folder:
-        return bundle.joined(write_modules(Path(folder), whole=whole) / name)
+    return bundle.as_one(modules(name, whole=whole))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from minigrad.viz.bundle import joined
+from minigrad.viz.bundle import as_one, parts
 from minigrad.viz.picture.marks import palette
 
 STATIC = Path(__file__).parent / "static"
@@ -16,7 +16,7 @@ def script() -> str:
     """The ES module: its default export is anywidget's hook, `mount` shows a history in an
     element.
     """
-    return joined(STATIC / "training.js")
+    return as_one(parts(STATIC / "training.js"))
 
 
 @cache

@@ -23,15 +23,6 @@ export function madeOf(document_) {
   return [schema, ...many, nodes?.at(-1)?.id].join(" ");
 }
 
-// In place of what could not be read.
-export const failed = (el, error, options = {}) =>
-  failure(
-    el,
-    translator(options.lang),
-    `${error?.name ?? "Error"}: ${error?.message ?? error}`,
-    options,
-  );
-
 // Two Traces as one graph, on the clock of the first. Above it the first difference, with both
 // values.
 function mountPair(el, { union, difference, names }, options) {

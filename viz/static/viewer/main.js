@@ -1,9 +1,10 @@
 // The hook of anywidget: JupyterLab, Notebook 7 and everything else that speaks its protocol.
 
 import { keepHash } from "./hash.js";
-import { failed, madeOf, mount, withSliders } from "./hosts.js";
+import { madeOf, mount, withSliders } from "./hosts.js";
 import { short } from "./numbers.js";
 import { fromBase64, unpacked } from "./packed.js";
+import { failed } from "./viewer.js";
 
 // Long: a closure, whose functions share these elements and the state.
 function render({ model, el }) {

@@ -38,9 +38,18 @@ export function mountTrace(el, trace, options = {}) {
   try {
     return show(el, trace, options, t);
   } catch (error) {
-    return failure(el, t, `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
+    return failed(el, error, options);
   }
 }
+
+// In place of what could not be read or shown.
+export const failed = (el, error, options = {}) =>
+  failure(
+    el,
+    translator(options.lang),
+    `${error?.name ?? "Error"}: ${error?.message ?? error}`,
+    options,
+  );
 
 export function failure(el, t, message, options) {
   const root = h(
@@ -335,7 +344,7 @@ function show(el, given, options, t) {
       work();
     } catch (error) {
       destroy();
-      failure(el, t, `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
+      failed(el, error, options);
     }
   }
   function lightSource() {
