@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..backend import numpy
 from ..errors import ProgramError
-from ..trace.schema import SCHEMA
 from ..watch import notation, sentences
+from ..watch.trace_document import TraceDocument
 from ..watch.values import value
 from .instructions import Literal
 from .lower import Lowered
@@ -49,40 +49,29 @@ def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
     payloads, _ = replayer.checked(replayer.leaves(inputs))
     facts, values = Facts(len(program.types)), [None] * len(program.types)
     interpret(program, payloads, facts, values)
-    return _ProgramWriter(program, values, facts, Lowered(program, facts, numpy)).document
+    return _ProgramWriter(program, values, facts, Lowered(program, facts, numpy)).trace
 
 
-class _ProgramWriter:
+class _ProgramWriter(TraceDocument):
     def __init__(self, program: Program, values: Sequence[Any], facts: Any, lowered: Any) -> None:
         self.program, self.values, self.facts, self.lowered = program, values, facts, lowered
+        super().__init__()
         self.ids: dict[int, str] = {}
-        self.edges: list[dict[str, Any]] = []
-        self.nodes: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
         self.lay: dict[int, list[str]] = {}  # offset in the arena -> values that lay there
         self._given()
         self._instructions()
         names = [self.ids[n] for n in program.outputs]
-        self.document = {
-            "schema": SCHEMA,
-            "title": program.name,
-            "inputs": [self.ids[n] for n in program.inputs],
-            "outputs": list(dict.fromkeys(names)),
-            "seed": {},
-            "memory": {
-                "buffers": lowered.arena.total,
-                "all": total_bytes(program, facts),
-                "unplanned": plain_peak(program, facts),
-            },
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "columns": [{"key": "v", "label": "value", "phase": "primal"}] if self.nodes else [],
-            "steps": self.steps,
+        memory = {
+            "buffers": lowered.arena.total,
+            "all": total_bytes(program, facts),
+            "unplanned": plain_peak(program, facts),
         }
+        inputs = [self.ids[n] for n in program.inputs]
+        self.trace = self.finished(program.name, inputs, list(dict.fromkeys(names)), memory=memory)
 
     def _name(self, number: int, prefix: str, count: int) -> str:
         name = self.program.names.get(number) or f"{prefix}{count}"
-        while name in self.ids.values():
+        while name in self.by_id:
             name += "'"
         self.ids[number] = name
         return name
@@ -96,10 +85,10 @@ class _ProgramWriter:
         for kind, prefix, numbers in roles:
             for count, number in enumerate(numbers, 1):
                 name, shown = self._name(number, prefix, count), value(self.values[number])
-                self._node(number, name, kind, [], "primal")
+                self._node(number, name, kind, [])
                 role = {"input": "input", "param": "parameter", "const": "constant"}[kind]
                 formula, say = sentences.given(name, role, shown)
-                self._step("primal", name, formula, say, [], [], shown)
+                self.step("primal", name, [], [], [[name, "v", shown]], formula, say, add=[name])
 
     def _instructions(self) -> None:
         program = self.program
@@ -111,7 +100,7 @@ class _ProgramWriter:
                 notation.plain(o.value) if type(o) is Literal else notation.symbol(self.ids[o])
                 for o in instruction.operands
             ]
-            read = [n for n in dict.fromkeys(instruction.reads())]
+            read = [[self.ids[n], "v"] for n in dict.fromkeys(instruction.reads())]
             stage = STAGES.get(
                 instruction.phase, "third backward" if "backward" in instruction.phase else "primal"
             )
@@ -123,28 +112,18 @@ class _ProgramWriter:
                 )
                 if len(instruction.outputs) > 1:
                     expression = [*expression, *notation.result_number(index)]
-                self._node(
-                    number,
-                    name,
-                    "output" if number in results else "op",
-                    expression,
-                    stage,
-                    instruction.primitive.name,
-                )
+                kind, op = "output" if number in results else "op", instruction.primitive.name
+                memory = self._memory(number)
+                self._node(number, name, kind, expression, stage, op=op, memory=memory)
                 lit = [
-                    self._edge(n, name, slot, stage) for slot, n in enumerate(instruction.reads())
+                    self.add_edge(self.ids[n], name, slot, stage)["id"]
+                    for slot, n in enumerate(instruction.reads())
                 ]
                 shown = value(self.values[number])
                 formula, say = sentences.computed(name, expression, None, shown)
-                self._step(
-                    "primal",
-                    name,
-                    formula,
-                    f"{say} {self._where(number, name)}".rstrip(),
-                    lit,
-                    read,
-                    shown,
-                )
+                say = f"{say} {self._where(number, name)}".rstrip()
+                writes = [[name, "v", shown]]
+                self.step("primal", name, lit, read, writes, formula, say, add=[name])
             self._free(dying.get(at, ()))
 
     def _free(self, roots: Iterable[int]) -> None:
@@ -155,9 +134,7 @@ class _ProgramWriter:
             if root in self.ids and root not in given:
                 name = self.ids[root]
                 say = f"{name} is no longer read: its {self.facts.size[root]:,} bytes are free."
-                empty: dict[str, Any] = {"edges": [], "reads": [], "writes": []}
-                freed = {"phase": "free", "node": name, **empty, "free": [name]}
-                self.steps.append(freed | {"formula": [], "say": say})
+                self.step("free", name, [], [], [], [], say, free=[name])
 
     def _memory(self, number: int) -> dict[str, Any]:
         """The bytes of a result: at a place in the buffers, of its own, or those of another
@@ -191,48 +168,8 @@ class _ProgramWriter:
         name: str,
         kind: str,
         expression: list[Any],
-        stage: str,
-        op: str | None = None,
+        stage: str = "primal",
+        **more: Any,
     ) -> None:
         known = self.program.types[number]
-        node: dict[str, Any] = {
-            "id": name,
-            "label": notation.label_of(name),
-            "kind": kind,
-            "expr": expression,
-            "shape": list(known.shape),
-        }
-        node |= {"dtype": str(known.dtype), "stage": stage} | (
-            {} if op is None else {"op": op, "memory": self._memory(number)}
-        )
-        self.nodes.append(node)
-
-    def _edge(self, source: int, name: str, slot: int, stage: str) -> str:
-        made = f"e{len(self.edges) + 1}"
-        self.edges.append(
-            {"id": made, "src": self.ids[source], "dst": name, "slot": slot, "stage": stage}
-        )
-        return made
-
-    def _step(
-        self,
-        phase: str,
-        name: str,
-        formula: list[Any],
-        say: str,
-        edges: list[str],
-        reads: list[int],
-        shown: Any,
-    ) -> None:
-        self.steps.append(
-            {
-                "phase": phase,
-                "node": name,
-                "edges": edges,
-                "reads": [[self.ids[n], "v"] for n in reads],
-                "writes": [[name, "v", shown]],
-                "add": [name],
-                "formula": formula,
-                "say": say,
-            }
-        )
+        self.add_node(name, kind, expression, known.shape, str(known.dtype), stage, **more)

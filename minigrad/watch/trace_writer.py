@@ -13,22 +13,15 @@ from ..core.graph import Node
 from ..core.tensor import Tensor, current_node
 from ..errors import TraceTooLargeError
 from ..observers import calls
-from ..trace.schema import SCHEMA, Trace
+from ..trace.schema import Trace
 from ..trace.text import number
 from .blocks import Blocks
 from .derivatives import Rules
 from .large_arrays import Box, lacking, part_of, parts_read
-from .notation import label_of
 from .saved_values import SavedValues
 from .source_map import SourceMap
+from .trace_document import TraceDocument
 from .values import elements, is_array
-
-COLUMNS = {
-    "v": {"key": "v", "label": "value", "phase": "primal"},
-    "d": {"key": "d", "label": "tangent", "phase": "tangent"},
-    "g": {"key": "g", "label": "adjoint", "phase": "adjoint"},
-}
-
 
 WHOLE, ALL_WHOLE = 4096, 12_000
 """Arrays of up to so many elements, and up to so many in one Trace, are whole where a product, a
@@ -41,22 +34,19 @@ LONGEST_NAME = 24
 _name_of_dtype = cache(str)  # NumPy puts the name together each time
 
 
-class TraceWriter:
+class TraceWriter(TraceDocument):
     """The lists of a Trace, and which node stands for a tensor.
 
-    by_id: the nodes by name; into: for each node its edges, by the position of the operand.
+    into: for each node its edges, by the position of the operand.
     """
 
     def __init__(self, source: SourceMap, labels: list[str], most: int | None = None) -> None:
-        self.nodes: list[dict[str, Any]] = []
-        self.edges: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
+        super().__init__()
         self.inputs: list[str] = []
         self.outputs: list[str] = []
         self.seeds: dict[str, dict[str, Any]] = {}
         self.map = source
         self.taken = set(labels)
-        self.by_id: dict[str, dict[str, Any]] = {}
         self.into: dict[str, dict[int, dict[str, Any]]] = {}
         # Nodes, and the tensors that have one, are referred to weakly, so that what the function
         # drops is freed, and seen to be freed.
@@ -86,26 +76,16 @@ class TraceWriter:
     def add(
         self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
     ) -> dict[str, Any]:
-        node = {
-            "id": name,
-            "label": label_of(name),
-            "kind": kind,
-            "expr": expr,
-            "shape": list(tensor.shape),
-            "dtype": _name_of_dtype(tensor.dtype),
-            "stage": stage,
-        }
-        group = self.group()
-        if group and kind != "input":
-            node["group"] = group
         if self._most is not None and len(self.nodes) >= self._most:
             raise TraceTooLargeError(
                 f"trace: the function makes more than {self._most:,} nodes, the most that were"
                 " allowed. Trace a smaller part of the computation (one layer, one example, fewer"
                 " elements), or allow more: most=…"
             )
-        self.nodes.append(node)
-        self.by_id[name] = node
+        group = self.group() if kind != "input" else ""
+        dtype = _name_of_dtype(tensor.dtype)
+        more = {"group": group} if group else {}
+        node = self.add_node(name, kind, expr, tensor.shape, dtype, stage, **more)
         self.remember(tensor, name)
         return node
 
@@ -117,12 +97,9 @@ class TraceWriter:
         for slot, source in enumerate(operands):
             if source is None:
                 continue
-            edge: dict[str, Any] = {"id": f"e{len(self.edges) + 1}", "src": source}
-            edge |= {"dst": node["id"], "slot": slot, "stage": node["stage"]}
+            edge = edges[slot] = self.add_edge(source, node["id"], slot, node["stage"])
             if elementwise and self.by_id[source]["shape"] != node["shape"]:
                 edge["broadcast"] = True
-            edges[slot] = edge
-            self.edges.append(edge)
         return [edge["id"] for edge in edges.values()]
 
     def group(self) -> str:
@@ -181,11 +158,8 @@ class TraceWriter:
     ) -> None:
         """The node and the step of the operation that raised."""
         name = self.fresh_name("v")
-        node: dict[str, Any] = {"id": name, "label": label_of(name), "kind": "op", "expr": expr}
-        node |= {"shape": [], "dtype": "", "stage": "primal", "op": operation, "failed": True}
-        node |= {} if span is None else {"span": span}
-        self.nodes.append(node)
-        self.by_id[name] = node
+        where: dict[str, Any] = {} if span is None else {"span": span}
+        node = self.add_node(name, "op", expr, op=operation, failed=True, **where)
         told = {"type": type(error).__name__, "message": str(error), "node": name}
         self.error = told | ({} if span is None else {"line": span[0]})
         say = f"This fails: {told['type']}: {told['message']}"
@@ -241,18 +215,7 @@ class TraceWriter:
     ) -> None:
         self.saved.before_step(phase)
         self._written.update({(write[0], write[1]): write for write in writes})
-        self.steps.append(
-            {
-                "phase": phase,
-                "node": node,
-                "edges": edges,
-                "reads": reads,
-                "writes": writes,
-                "formula": formula,
-                "say": say,
-                **more,
-            }
-        )
+        super().step(phase, node, edges, reads, writes, formula, say, **more)
 
     def hold(
         self, node: str, column: str, arrays: dict[str, Any], targets: Sequence[int] = (-1,)
@@ -309,26 +272,11 @@ class TraceWriter:
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""
         self.saved.before_step()
-        used = {column for s in self.steps for _, column, _ in s["writes"]}
         self._mark_dangling()
-        document: Trace = {"schema": SCHEMA, "title": self._title() if title is None else title}
-        source = self.map.source()
-        if source is not None:
-            document["source"] = source
-        if self.error is not None:
-            document["error"] = self.error
-        if self.blocks.found:
-            document["blocks"] = self.blocks.found
-        document |= {
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "seed": self.seeds,
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "columns": [COLUMNS[k] for k in "vdg" if k in used],
-            "steps": self.steps,
-        }
-        return document
+        found = {"source": self.map.source(), "error": self.error, "blocks": self.blocks.found}
+        more = {key: part for key, part in found.items() if part}
+        title = self._title() if title is None else title
+        return self.finished(title, self.inputs, self.outputs, self.seeds, **more)
 
     def _mark_dangling(self) -> None:
         """Nodes that lead to no output are dangling: of a derivative's own graph, often a large

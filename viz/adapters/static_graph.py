@@ -23,8 +23,9 @@ from minigrad.core.primitive import Primitive
 from minigrad.graph import ConstantOp, Executor, Node
 from minigrad.graph.evaluation import evaluate
 from minigrad.graph.executor import feeds_and_order
-from minigrad.trace.schema import SCHEMA, validate
+from minigrad.trace.schema import validate
 from minigrad.watch import notation, sentences
+from minigrad.watch.trace_document import TraceDocument
 from minigrad.watch.values import pictured
 from minigrad.watch.values import value as document_value
 
@@ -59,13 +60,11 @@ def from_graph(
     )
 
 
-class _StaticGraphWriter:
+class _StaticGraphWriter(TraceDocument):
     def __init__(self, wanted: list[Node], feeds: Mapping[Node, Any], values: Mapping[Node, Any]):
+        super().__init__()
         self.wanted, self.feeds, self.values = wanted, feeds, values
         self.ids: dict[Node, str] = {}
-        self.nodes: list[dict[str, Any]] = []
-        self.edges: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
         self.results = {node for node in wanted}
 
     def node(self, node: Node) -> None:
@@ -88,42 +87,25 @@ class _StaticGraphWriter:
             else "op"
         )
         expr = [] if given else self._expression(node)
-        entry: dict[str, Any] = {
-            "id": name,
-            "label": notation.label_of(name),
-            "kind": kind,
-            "expr": expr,
-        }
-        entry |= (
-            {"shape": list(known.shape), "dtype": str(known.dtype)}
-            if known is not None
-            else {"shape": [], "dtype": ""}
-        )
-        entry["stage"] = "jvp" if node.role == "tangent" else BACKWARD[min(node.order, 3)]
+        stage = "jvp" if node.role == "tangent" else BACKWARD[min(node.order, 3)]
+        form = ((), "") if known is None else (known.shape, str(known.dtype))
+        entry = self.add_node(name, kind, expr, *form, stage)
         if not given:
             entry["op"] = self._operation(node)
         if node.given_name and node.given_name != name:
             entry["name"] = str(node.given_name)
         if node.of is not None and node.of in self.ids:
             entry["of"] = self.ids[node.of]
-        self.nodes.append(entry)
-        lit = (
-            []
-            if given
-            else [
-                self._edge(parent, name, slot, entry["stage"])
-                for slot, parent in enumerate(node.inputs)
-            ]
-        )
-        reads = (
-            []
-            if given
-            else [
-                [self.ids[p], "v"]
-                for p in dict.fromkeys(node.inputs)
-                if not isinstance(self.values[p], tuple)
-            ]
-        )
+        operands = [] if given else node.inputs
+        lit = [
+            self.add_edge(self.ids[parent], name, slot, stage)["id"]
+            for slot, parent in enumerate(operands)
+        ]
+        reads = [
+            [self.ids[p], "v"]
+            for p in dict.fromkeys(operands)
+            if not isinstance(self.values[p], tuple)
+        ]
         shown = None if known is None else document_value(known.array)
         if known is None:
             formula, say = (
@@ -137,40 +119,15 @@ class _StaticGraphWriter:
         if node.of is not None and node.of in self.ids:
             say += f" It is part of the derivative of {self.ids[node.of]}."
         writes = [[name, "v", pictured(shown, known.array)]] if known is not None else []
-        self.steps.append(
-            {
-                "phase": "primal",
-                "node": name,
-                "edges": lit,
-                "reads": reads,
-                "writes": writes,
-                "formula": formula,
-                "say": say,
-            }
-        )
+        self.step("primal", name, lit, reads, writes, formula, say)
 
     def document(self, title: str) -> dict[str, Any]:
         """The Trace."""
-        columns = (
-            [{"key": "v", "label": "value", "phase": "primal"}]
-            if any(s["writes"] for s in self.steps)
-            else []
-        )
-        document = {
-            "schema": SCHEMA,
-            "title": title,
-            "inputs": [self.ids[n] for n in self.feeds],
-            "seed": {},
-        }
-        document |= {
-            "outputs": list(dict.fromkeys(self.ids[n] for n in self.wanted)),
-            "nodes": self.nodes,
-            "edges": self.edges,
-        }
-        return validate(document | {"columns": columns, "steps": self.steps})
+        outputs = dict.fromkeys(self.ids[n] for n in self.wanted)
+        return validate(self.finished(title, [self.ids[n] for n in self.feeds], list(outputs)))
 
     def _fresh(self, node: Node, given: bool) -> str:
-        taken = set(self.ids.values())
+        taken = self.by_id
         if (
             node in self.feeds
             and node.given_name
@@ -229,17 +186,6 @@ class _StaticGraphWriter:
             *inner,
             notation.op(")"),
         ]
-
-    def _edge(self, parent: Node, name: str, slot: int, stage: str) -> str:
-        edge = {
-            "id": f"e{len(self.edges) + 1}",
-            "src": self.ids[parent],
-            "dst": name,
-            "slot": slot,
-            "stage": stage,
-        }
-        self.edges.append(edge)
-        return str(edge["id"])
 
 
 def _short(name: str) -> str:

@@ -25,10 +25,11 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.core.primitive import registry
-from minigrad.trace.schema import SCHEMA, validate
+from minigrad.trace.schema import validate
 from minigrad.trace.text import number
 from minigrad.watch import notation, sentences
 from minigrad.watch.derivatives import Array, Made, Rules
+from minigrad.watch.trace_document import TraceDocument
 from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·",
@@ -37,7 +38,7 @@ SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "�
 """Operations that are written between their operands."""
 
 
-class Writer:
+class Writer(TraceDocument):
     """Collects what an engine did. Every method that makes a node returns its id, which the others
     take.
 
@@ -49,10 +50,8 @@ class Writer:
     """
 
     def __init__(self, title: str = "", source: str | None = None):
+        super().__init__()
         self.title, self.source = title, source
-        self.nodes: list[dict[str, Any]] = []
-        self.edges: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
         self.values: dict[str, Any] = {}
         self.tangents: dict[str, Any] = {}
         self.adjoints: dict[str, Any] = {}
@@ -81,9 +80,9 @@ class Writer:
             shown = document_value(self.values[label])
             role = {"param": "parameter", "const": "constant"}.get(kind, "input")
             words = sentences.given(label, role, shown)
-            self._step("primal", label, [], [], [[label, "v", shown]], *words)
+            self.step("primal", label, [], [], [[label, "v", shown]], *words)
         else:
-            self._step(
+            self.step(
                 "primal",
                 label,
                 [],
@@ -97,7 +96,7 @@ class Writer:
             shown = document_value(self.tangents[label])
             self.seeds.setdefault("tangents", {})[label] = shown
             words = sentences.seeded(label, "dot", shown)
-            self._step("seed", label, [], [], [[label, "d", shown]], *words)
+            self.step("seed", label, [], [], [[label, "d", shown]], *words)
         return label
 
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
@@ -131,22 +130,12 @@ class Writer:
             node["name"] = name
         if span is not None:
             node["span"] = span
-        self._slots[label] = []
         self._note(label, operation, operands, params)
-        for slot, operand in enumerate(operands):
-            edge = {
-                "id": f"e{len(self.edges) + 1}",
-                "src": operand,
-                "dst": label,
-                "slot": slot,
-                "stage": "primal",
-            }
-            self.edges.append(edge)
-            self._slots[label].append(edge)
+        self._slots[label] = [self.add_edge(o, label, slot) for slot, o in enumerate(operands)]
         lit = [edge["id"] for edge in self._slots[label]]
         reads = [[o, "v"] for o in dict.fromkeys(operands) if o in self.values]
         if value is None:
-            self._step(
+            self.step(
                 "primal",
                 label,
                 lit,
@@ -163,7 +152,7 @@ class Writer:
             arithmetic = self._expression(operation, numbers, params)
         shown = document_value(self.values[label])
         words = sentences.computed(label, expr, arithmetic, shown)
-        self._step("primal", label, lit, reads, [[label, "v", shown]], *words)
+        self.step("primal", label, lit, reads, [[label, "v", shown]], *words)
         return label
 
     def tangent(self, node: str, value: Any, local: Sequence[Any] | None = None) -> None:
@@ -187,7 +176,7 @@ class Writer:
         shown = document_value(self.tangents[node])
         words = sentences.pushed(node, terms, shown)
         lit = [edge["id"] for edge in slots]
-        self._step("tangent", node, lit, reads, [[node, "d", shown]], *words)
+        self.step("tangent", node, lit, reads, [[node, "d", shown]], *words)
 
     # -------------------------------------------------------------------------------------- reverse
 
@@ -200,7 +189,7 @@ class Writer:
         shown = document_value(self.adjoints[node])
         self.seeds.setdefault("adjoints", {})[node] = shown
         words = sentences.seeded(node, "bar", shown)
-        self._step("seed", node, [], [], [[node, "g", shown]], *words)
+        self.step("seed", node, [], [], [[node, "g", shown]], *words)
 
     def send(
         self, node: str, slot: int, product: Any, *, local: Any = None, after: Any = None
@@ -240,7 +229,7 @@ class Writer:
             say = f"{say.partition(';')[0]}; the adjoint of {target} {was}is now {number(shown)}."
         reads = [[node, "g"], *([[target, "g"]] if before is not None else [])]
         phase = "adjoint" if before is None else "accumulate"
-        self._step(
+        self.step(
             phase,
             target,
             [edge["id"]],
@@ -275,7 +264,7 @@ class Writer:
             f"The engine's own adjoint of {node} is {number(shown)}, which is not the sum of the"
             " contributions."
         )
-        self._step("update", node, [], [], [[node, "g", shown]], formula, say)
+        self.step("update", node, [], [], [[node, "g", shown]], formula, say)
 
     # --------------------------------------------------------------------------------- the document
 
@@ -290,40 +279,17 @@ class Writer:
             {**n, "kind": "output" if n["id"] in results and n["kind"] == "op" else n["kind"]}
             for n in self.nodes
         ]
-        written = {cell[1] for step in self.steps for cell in step["writes"]}
-        columns = [
-            {"key": key, "label": label, "phase": phase}
-            for key, label, phase in (
-                ("v", "value", "primal"),
-                ("d", "tangent", "tangent"),
-                ("g", "adjoint", "adjoint"),
-            )
-            if key in written
-        ]
-        document = {
-            "schema": SCHEMA,
-            "title": self.title,
-            "inputs": [n["id"] for n in nodes if n["kind"] == "input"],
-            "outputs": results,
-        }
-        document |= {
-            "seed": self.seeds,
-            "nodes": nodes,
-            "edges": self.edges,
-            "columns": columns,
-            "steps": self.steps,
-        }
-        if self.source:
-            document["source"] = {"code": self.source}
-        return validate(document)
+        inputs = [n["id"] for n in nodes if n["kind"] == "input"]
+        more = {"source": {"code": self.source}} if self.source else {}
+        found = self.finished(self.title, inputs, results, self.seeds, **more)
+        return validate({**found, "nodes": nodes})
 
     def _note(self, label: str, operation: str, operands: Sequence[str], params: Any) -> None:
         """Remembers how a value was made, where minigrad has an operation of that name."""
         primitive = registry.get(operation)
         if primitive is None or primitive.variadic or len(primitive.inputs) != len(operands):
             return
-        known = {node["id"]: node for node in self.nodes}
-        shaped = [known[operand] for operand in operands]
+        shaped = [self.by_id[operand] for operand in operands]
         try:
             likes = tuple(Array(tuple(one["shape"]), np.dtype(one["dtype"])) for one in shaped)
         except TypeError:  # of an operand no dtype is known, or one that NumPy does not have
@@ -369,23 +335,13 @@ class Writer:
             self.values[label] = _held(value)
             array = np.asarray(value)
             shape, dtype = array.shape, str(array.dtype)
-        node = {
-            "id": label,
-            "label": notation.label_of(label),
-            "kind": kind,
-            "expr": expr,
-            "shape": list(shape or ()),
-            "dtype": dtype or "",
-        }
-        self.nodes.append(node | {"stage": "primal"})
-        return self.nodes[-1]
+        return self.add_node(label, kind, expr, shape or (), dtype or "")
 
     def _fresh(self, wanted: str, numbered: bool = False) -> str:
         """A name that no node has: that which is wanted, or with a number: v1, v2 …"""
-        taken = {node["id"] for node in self.nodes}
-        if wanted not in taken and not numbered:
+        if wanted not in self.by_id and not numbered:
             return wanted
-        return next(name for n in count(1) if (name := f"{wanted}{n}") not in taken)
+        return next(name for n in count(1) if (name := f"{wanted}{n}") not in self.by_id)
 
     def _known(self, node: str) -> None:
         if isinstance(node, int | float):
@@ -393,7 +349,7 @@ class Writer:
                 f'Writer: {node} is a number, not the name of a node; make it one: input("",'
                 f' {node}, kind="const")'
             )
-        if all(n["id"] != node for n in self.nodes):
+        if not isinstance(node, str) or node not in self.by_id:
             raise ValueError(
                 f"Writer: there is no node {node!r}; input() and op() return the names that they"
                 " gave"
@@ -425,30 +381,7 @@ class Writer:
         return [*out, notation.op("("), *inner, notation.op(")")]
 
     def _elementwise(self, node: str) -> bool:
-        operation = next(n for n in self.nodes if n["id"] == node)["op"]
-        return SIGNS.get(operation, "@") != "@"
-
-    def _step(
-        self,
-        phase: str,
-        node: str,
-        edges: list[str],
-        reads: list[Any],
-        writes: list[Any],
-        formula: Any,
-        say: str,
-        **more: Any,
-    ) -> None:
-        step = {
-            "phase": phase,
-            "node": node,
-            "edges": edges,
-            "reads": reads,
-            "writes": writes,
-            "formula": formula,
-            "say": say,
-        }
-        self.steps.append(step | more)
+        return SIGNS.get(self.by_id[node]["op"], "@") != "@"
 
 
 def _held(value: Any) -> Any:

@@ -1,0 +1,100 @@
+"""A Trace while it is written: its nodes, edges and steps, whoever computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..trace.schema import COLUMN_PHASES, SCHEMA, Trace
+from .notation import label_of
+
+_COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
+
+
+class TraceDocument:
+    """The lists of a Trace. by_id: the nodes by name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, Any]] = []
+        self.edges: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.by_id: dict[str, dict[str, Any]] = {}
+
+    def add_node(
+        self,
+        name: str,
+        kind: str,
+        expr: list[Any],
+        shape: Sequence[int] = (),
+        dtype: str = "",
+        stage: str = "primal",
+        **more: Any,
+    ) -> dict[str, Any]:
+        """A value, and how it is made."""
+        node: dict[str, Any] = {"id": name, "label": label_of(name), "kind": kind, "expr": expr}
+        node |= {"shape": list(shape), "dtype": dtype, "stage": stage, **more}
+        self.nodes.append(node)
+        self.by_id[name] = node
+        return node
+
+    def add_edge(
+        self, source: str, target: str, slot: int, stage: str = "primal"
+    ) -> dict[str, Any]:
+        """From an operand to the result of its operation; slot: the operand's position."""
+        edge: dict[str, Any] = {"id": f"e{len(self.edges) + 1}", "src": source, "dst": target}
+        edge |= {"slot": slot, "stage": stage}
+        self.edges.append(edge)
+        return edge
+
+    def step(
+        self,
+        phase: str,
+        node: str,
+        edges: list[str],
+        reads: list[Any],
+        writes: list[Any],
+        formula: list[Any],
+        say: str,
+        **more: Any,
+    ) -> None:
+        """What happens next, and to which node."""
+        self.steps.append(
+            {
+                "phase": phase,
+                "node": node,
+                "edges": edges,
+                "reads": reads,
+                "writes": writes,
+                "formula": formula,
+                "say": say,
+                **more,
+            }
+        )
+
+    def finished(
+        self,
+        title: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        seed: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> Trace:
+        """The document, with the columns that the steps have written."""
+        used = {column for step in self.steps for _, column, _ in step["writes"]}
+        columns = [
+            {"key": key, "label": label, "phase": COLUMN_PHASES[key]}
+            for key, label in _COLUMNS.items()
+            if key in used
+        ]
+        return {
+            "schema": SCHEMA,
+            "title": title,
+            **more,
+            "inputs": list(inputs),
+            "outputs": list(outputs),
+            "seed": seed or {},
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "columns": columns,
+            "steps": self.steps,
+        }
