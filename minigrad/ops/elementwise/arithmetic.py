@@ -29,10 +29,10 @@ def real_function(name: str, forward: Callable[..., Any], *rules: Any, **options
 def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primitive:
     """Declare an element-wise function that array libraries have (as `called`, if that is another
     name), without their warnings."""
-    called, run = called or name, ignore_float_errors.run
-    on_host = getattr(numpy, called)
-    of_one = lambda xp, x: run(on_host if xp is numpy else getattr(xp, called), x)
-    of_two = lambda xp, a, b: run(on_host if xp is numpy else getattr(xp, called), a, b)
+    called = called or name
+    on_host, errors = getattr(numpy, called), ignore_float_errors  # whose `run` is the thread's
+    of_one = lambda xp, x: errors.run(on_host if xp is numpy else getattr(xp, called), x)
+    of_two = lambda xp, a, b: errors.run(on_host if xp is numpy else getattr(xp, called), a, b)
     return elementwise(
         name, of_one if len(rules) == 1 else of_two, *rules, promote="float", **options
     )
