@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from minigrad.viz.adapters.backward_graph import Constants, check_results, write_graph
 from minigrad.viz.adapters.writer import Writer
 from minigrad.viz.tensor_names import TensorNames
 from minigrad.viz.traversal import oldest_first
@@ -61,47 +62,33 @@ def from_tensor(
     root = _operation(result.grad_fn)
     complaint = f"show: the graph has more than {MOST:,} operations; show a part of it."
     nodes = oldest_first([root], MOST, complaint)
-    _one_result_each(nodes)
+    check_results(nodes, {}, "show", ". Show the function that made this tensor.")
     values, constants = _kept(nodes)
-    values[id(root)] = _plain(result.array)
-    ids: dict[int, str] = {}
-    slots: dict[int, dict[int, int]] = {}  # operands of which nothing is known have no edge
+    values[root] = _plain(result.array)
     writer = Writer(title or known.of_node(root) or "")
-    for node in nodes:
-        name = known.of_node(node) or ""
-        if isinstance(node, Leaf):
-            kind = "param" if isinstance(node.variable, mg.nn.Parameter) else "input"
-            ids[id(node)] = writer.input(name, _plain(node.array), kind=kind)
-            continue
-        operands: list[str] = []
-        slots[id(node)], absent = {}, []
-        for slot, (parent, _) in enumerate(node.next_functions):
-            if parent is None and (id(node), slot) not in constants:
-                absent.append(slot)
-                continue
-            slots[id(node)][slot] = len(operands)
-            operands.append(
-                ids[id(parent)]
-                if parent is not None
-                else writer.input("", constants[id(node), slot], kind="const")
-            )
-        ids[id(node)] = writer.op(
+
+    def leaf(node: Any) -> str | None:
+        if not isinstance(node, Leaf):
+            return None
+        kind = "param" if isinstance(node.variable, mg.nn.Parameter) else "input"
+        return writer.input(known.of_node(node) or "", _plain(node.array), kind=kind)
+
+    def operation(node: Any, operands: list[str], absent: list[int]) -> str:
+        return writer.op(
             node.primitive.name if isinstance(node, OpNode) else node.name(),
             operands,
-            values.get(id(node)),
-            name=name or None,
+            values.get(node),
+            name=known.of_node(node) or None,
             shape=list(node.shape),
             dtype=str(node.dtype),
             params=node.params if isinstance(node, OpNode) else None,
             absent=absent,
         )
-    writer.seed(ids[id(root)], _plain(start.array))
-    for node, sent in _reverse(result, start, nodes):
-        for slot, (parent, _) in enumerate(node.next_functions):
-            if parent is not None and slot < len(sent) and sent[slot] is not None:
-                part = _plain(sent[slot].array)
-                writer.send(ids[id(node)], slots[id(node)][slot], part)
-    return writer.document([ids[id(root)]])
+
+    leaves = [node.variable for node in nodes if isinstance(node, Leaf)]
+    run = lambda: mg.autograd.grad(result, leaves, start, retain_graph=True, allow_unused=True)
+    plain = lambda tensor: _plain(tensor.array)
+    return write_graph(writer, nodes, constants, leaf, operation, (root, start), run, plain, {})
 
 
 def _operation(node: Any) -> Any:
@@ -109,55 +96,25 @@ def _operation(node: Any) -> Any:
     return node.operation if isinstance(node, Pick) else node
 
 
-def _one_result_each(nodes: list[Any]) -> None:
-    used: dict[int, int] = {}
-    for node in nodes:
-        for parent, number in node.next_functions:
-            if parent is not None and used.setdefault(id(parent), number) != number:
-                raise ValueError(
-                    f"show: more than one result of {parent.name()} is used, and what each of them"
-                    " sends back cannot be told apart. Show the function that made this tensor."
-                )
-
-
-def _kept(nodes: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
+def _kept(nodes: list[Any]) -> tuple[dict[Any, Any], Constants]:
     """The values that the graph keeps: by node, and those of operands without a gradient by (node,
     operand's number).
     """
-    values: dict[int, Any] = {}
-    constants: dict[tuple[int, int], Any] = {}
+    values: dict[Any, Any] = {}
+    constants: Constants = {}
     for node in nodes:
         if not isinstance(node, OpNode) or not node.plan.keeps_values:
             continue
         for source, value in zip(node.plan.sources, node.values(), strict=True):
             if source == OUTPUT and not isinstance(value, tuple):
-                values[id(node)] = _plain(value)
+                values[node] = _plain(value)
             elif 0 <= source < len(node.next_functions):
                 parent = node.next_functions[source][0]
                 if parent is None:
-                    constants[id(node), source] = _plain(value)
+                    constants[node, source] = _plain(value)
                 elif tuple(np.shape(_plain(value))) == tuple(parent.shape):
-                    values.setdefault(id(parent), _plain(value))
+                    values.setdefault(parent, _plain(value))
     return values, constants
-
-
-def _reverse(result: Tensor, start: Tensor, nodes: list[Any]) -> list[tuple[Any, Any]]:
-    """Runs the reverse pass with a hook on each operation: (node, what it sends to each operand),
-    in the order in which they ran.
-    """
-    events: list[tuple[Any, Any]] = []
-    handles = [
-        node.register_hook(lambda sent, got, node=node: events.append((node, sent)))
-        for node in nodes
-        if not isinstance(node, Leaf)
-    ]
-    leaves = [node.variable for node in nodes if isinstance(node, Leaf)]
-    try:
-        mg.autograd.grad(result, leaves, start, retain_graph=True, allow_unused=True)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return events
 
 
 def _plain(value: Any) -> Any:

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.viz.adapters.backward_graph import Constants, check_results, write_graph
 from minigrad.viz.adapters.writer import Writer
 from minigrad.viz.tensor_names import named_tensors
+from minigrad.viz.traversal import operands_first
 
 from minigrad.watch.source_map import SourceMap
 from minigrad.watch.trace_writer import LONGEST_NAME, title_of
@@ -129,69 +131,39 @@ def _write(
         for name, x in inputs.items()
         if isinstance(x, torch.Tensor) and x.requires_grad
     }
-    order = _in_order(output, ends)
-    functions = [fn for fn in order if fn not in ends and not _is_leaf(fn)]
-    ids: dict[Any, str] = {}
+    root = output.grad_fn
+    complaint = (
+        f"from_torch: the graph has more than {MOST:,} operations; trace a smaller part of the"
+        " computation"
+    )
+    parents = lambda fn: [p for p, _ in fn.next_functions if p is not None and fn not in ends]
+    order = [fn for fn in operands_first([root], parents, MOST, complaint) if fn not in ends]
+    advice = "; use indexing or select() instead"
+    check_results(order, {root: output.output_nr}, "from_torch", advice)
+    functions = [fn for fn in order if not _is_leaf(fn)]
     constants = _saved(functions, seen)
-    for place, (name, x) in ends.items():
-        ids[place] = writer.input(name, _plain(x))
-    # PyTorch's operand number -> the edge's: operands of which nothing is known have no edge
-    shown: dict[Any, dict[int, int]] = {}
-    for fn in order:
+
+    def leaf(fn: Any) -> str | None:
         if fn in ends:
-            continue
-        if _is_leaf(fn):
-            path = parameters.get(id(fn.variable), "")
-            short = path if len(path) <= LONGEST_NAME else ""
-            ids[fn] = writer.input(short, _plain(fn.variable), kind="param")
-            continue
-        operands: list[str] = []
-        shown[fn] = {}
-        for slot, (parent, _) in enumerate(fn.next_functions):
-            if parent is None and (fn, slot) not in constants:
-                continue
-            shown[fn][slot] = len(operands)
-            operands.append(
-                ids[parent]
-                if parent is not None
-                else writer.input("", _plain(constants[fn, slot]), kind="const")
-            )
+            return writer.input(ends[fn][0], _plain(ends[fn][1]))
+        if not _is_leaf(fn):
+            return None
+        path = parameters.get(id(fn.variable), "")
+        short = path if len(path) <= LONGEST_NAME else ""
+        return writer.input(short, _plain(fn.variable), kind="param")
+
+    def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
         value = _plain(seen[fn]) if fn in seen else None
         shape, dtype = _shape_of(fn)
-        made = writer.op(
+        return writer.op(
             _operation(fn), operands, value, shape=shape, dtype=dtype, span=spans.get(fn)
         )
-        ids[fn] = made
-    wanted = [x for _, x in ends.values()] + [
-        fn.variable for fn in order if _is_leaf(fn) and fn not in ends
-    ]
+
+    wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
     local = _local_derivatives(torch, functions, output.dtype)
-    events = _reverse(torch, output, start, functions, wanted)
-    writer.seed(ids[output.grad_fn], _plain(start))
-    for fn, contributions in events:
-        for slot, (parent, _) in enumerate(fn.next_functions):
-            product = contributions[slot] if slot < len(contributions) else None
-            if parent is not None and product is not None:
-                writer.send(ids[fn], shown[fn][slot], _plain(product), local=local.get((fn, slot)))
-    return writer.document([ids[output.grad_fn]])
-
-
-def _reverse(
-    torch: Any, output: Any, start: Any, functions: list[Any], wanted: list[Any]
-) -> list[Any]:
-    """Run PyTorch's reverse pass with a hook on every function: (function, what it sends to each
-    operand) in the order in which they ran.
-    """
-    events: list[Any] = []
-    handles = []
-    try:
-        for fn in functions:
-            handles.append(fn.register_hook(lambda sent, got, fn=fn: events.append((fn, sent))))
-        torch.autograd.grad(output, wanted, start, retain_graph=True, allow_unused=True)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return events
+    run = lambda: torch.autograd.grad(output, wanted, start, retain_graph=True, allow_unused=True)
+    nodes, seed = [*ends, *order], (root, start)
+    return write_graph(writer, nodes, constants, leaf, operation, seed, run, _plain, local)
 
 
 def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any, float]:
@@ -215,40 +187,6 @@ def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any
             if part is not None and part.numel() == 1 and part.ndim == 0:
                 local[fn, slot] = float(part.detach())
     return local
-
-
-def _in_order(output: Any, ends: Mapping[Any, Any]) -> list[Any]:
-    """All functions behind the output, operands first, by a loop that stops at the inputs."""
-    root, number = output.grad_fn, output.output_nr
-    order: list[Any] = []
-    used: dict[Any, int] = {root: number}
-    stack: list[tuple[Any, bool]] = [(root, False)]
-    done: set[Any] = set()
-    while stack:
-        fn, ready = stack.pop()
-        if fn in done:
-            continue
-        if ready:
-            done.add(fn)
-            order.append(fn)
-            if len(order) > MOST:
-                raise ValueError(
-                    f"from_torch: the graph has more than {MOST:,} operations; trace a smaller part"
-                    " of the computation"
-                )
-            continue
-        stack.append((fn, True))
-        for parent, result in reversed(fn.next_functions) if fn not in ends else ():
-            if parent is None:
-                continue
-            if used.setdefault(parent, result) != result:
-                raise ValueError(
-                    f"from_torch: more than one result of {parent.name()} is used, and what each of"
-                    " them sends back cannot be told apart; use indexing or select() instead"
-                )
-            if parent not in done:
-                stack.append((parent, False))
-    return order
 
 
 def _source(f: Callable[..., Any]) -> SourceMap:
@@ -317,11 +255,11 @@ SAVED_BY = {
 """Under which name a function keeps which operand."""
 
 
-def _saved(functions: list[Any], seen: dict[Any, Any]) -> dict[Any, Any]:
+def _saved(functions: list[Any], seen: dict[Any, Any]) -> Constants:
     """What the functions saved, where it can be read: operands without a gradient by (function,
     number); ``seen`` gets results.
     """
-    constants: dict[Any, Any] = {}
+    constants: Constants = {}
     for fn in functions:
         for name, slot in SAVED_BY.get(fn.name().partition("Backward")[0], SAVED).items():
             value = _read(fn, name)
@@ -329,7 +267,7 @@ def _saved(functions: list[Any], seen: dict[Any, Any]) -> dict[Any, Any]:
                 continue
             parent = fn.next_functions[slot][0]
             if parent is None:
-                constants[fn, slot] = value
+                constants[fn, slot] = _plain(value)
             elif not _is_leaf(parent) and _shape_of(parent)[0] == list(value.shape):
                 seen.setdefault(parent, value)
         result = _read(fn, "_saved_result")

@@ -1,0 +1,83 @@
+"""What a graph of backward functions is written by, as PyTorch and minigrad have it: each function
+knows its operands' (`next_functions`), and a hook on it tells what it sends back to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from minigrad.viz.adapters.writer import Writer
+
+Constants = dict[tuple[Any, int], Any]
+"""Values of operands that have no function, by the function that uses them and their number."""
+
+
+def check_results(functions: Iterable[Any], used: dict[Any, int], who: str, advice: str) -> None:
+    """Raise ValueError where more than one result of a function is used.
+
+    used: by function, the number of the result that is; who, advice: the message's two ends.
+    """
+    for function in functions:
+        for parent, number in function.next_functions:
+            if parent is not None and used.setdefault(parent, number) != number:
+                raise ValueError(
+                    f"{who}: more than one result of {parent.name()} is used, and what each of them"
+                    f" sends back cannot be told apart{advice}"
+                )
+
+
+def write_graph(
+    writer: Writer,
+    order: Iterable[Any],
+    constants: Constants,
+    leaf: Callable[[Any], str | None],
+    operation: Callable[[Any, list[str], list[int]], str],
+    seed: tuple[Any, Any],
+    run: Callable[[], Any],
+    plain: Callable[[Any], Any],
+    local: Mapping[tuple[Any, int], Any],
+) -> dict[str, Any]:
+    """The Trace of functions, operands first, and of a reverse pass through them.
+
+    leaf: writes a function that is no operation (None: it is one); operation: writes one with its
+    operands' names, and the numbers of those of which nothing is known; seed: the last function and
+    its cotangent; run: runs the pass; plain: what is sent as a number or an array of NumPy; local:
+    derivatives, by operation and operand's number. Names are those in the Trace.
+    """
+    ids: dict[Any, str] = {}
+    edges: dict[Any, dict[int, int]] = {}  # of the operands' numbers: unknown ones have no edge
+    for function in order:
+        if (name := leaf(function)) is not None:
+            ids[function] = name
+            continue
+        operands: list[str] = []
+        edges[function], absent = {}, []
+        for slot, (parent, _) in enumerate(function.next_functions):
+            if parent is None and (function, slot) not in constants:
+                absent.append(slot)
+                continue
+            edges[function][slot] = len(operands)
+            operands.append(
+                ids[parent]
+                if parent is not None
+                else writer.input("", constants[function, slot], kind="const")
+            )
+        ids[function] = operation(function, operands, absent)
+    events: list[tuple[Any, Any]] = []
+    handles = []
+    try:
+        for function in edges:
+            note = lambda sent, got, function=function: events.append((function, sent))
+            handles.append(function.register_hook(note))
+        run()
+    finally:
+        for handle in handles:
+            handle.remove()
+    writer.seed(ids[seed[0]], plain(seed[1]))
+    for function, sent in events:
+        for slot, (parent, _) in enumerate(function.next_functions):
+            if parent is not None and slot < len(sent) and sent[slot] is not None:
+                number, part = edges[function][slot], plain(sent[slot])
+                writer.send(ids[function], number, part, local=local.get((function, slot)))
+    return writer.document([ids[seed[0]]])
