@@ -276,7 +276,7 @@ def _where_dual(case: Case, got: Any) -> Where | None:
                 "formula": [
                     token | {"node": node},
                     notation.op("="),
-                    notation.num(given, column),
+                    notation.num(plain(given), column),
                 ],
                 "say": (
                     f"By your class the {word} of {name} is {number(plain(given))}; it should be"

@@ -355,7 +355,7 @@ def _tape_nodes(graph: Graph) -> list[dict[str, Any]]:
         kind, expr = "output" if name == output(graph) else "op", list[Any]()
         for operand, local in zip(operands, locals_, strict=True):
             plus = [notation.op("+")] if expr else []
-            expr += [*plus, notation.num(local), notation.op("·"), _symbol(operand)]
+            expr += [*plus, notation.num(document_value(local)), notation.op("·"), _symbol(operand)]
         made.append((name, kind, expr))
     return [
         {"id": name, "label": label_of(name), "kind": kind, "stage": "primal", "shape": [],
@@ -413,9 +413,9 @@ def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any
                     "formula": [
                         _symbol(to, accent="bar", col="g"),
                         notation.op("=" if first else "+="),
-                        notation.num(bar[name], "g"),
+                        notation.num(document_value(bar[name]), "g"),
                         notation.op("·"),
-                        notation.num(local),
+                        notation.num(document_value(local)),
                     ],
                     "contribs": [part if first else {**part, "before": before}],
                     "say": f"{name} sends {number(product)} back to {to}.",
@@ -518,7 +518,11 @@ def with_adjoints(
             )
             token = notation.symbol(here, "bar", "g") | {"node": twin[here]}
             step = {**step, "writes": [[twin[here], "g", given]], "say": say}
-            step["formula"] = [token, notation.op("="), notation.num(got[here], "g")]
+            step["formula"] = [
+                token,
+                notation.op("="),
+                notation.num(document_value(got[here]), "g"),
+            ]
             step.pop("contribs", None)
         if here == node:
             at = i + 1

@@ -108,12 +108,13 @@ def _tangent_step(step: dict[str, Any], result: float, made: str) -> dict[str, A
     node, expected = step["node"], step["writes"][0][2]
     if close(result, float(expected)):
         return step
-    formula = [symbol(node, "dot", "d"), op("="), *_call(made), num(result, "d")]
+    shown = plain(result)
+    formula = [symbol(node, "dot", "d"), op("="), *_call(made), num(shown, "d")]
     say = (
-        f"{'By your rule the' if made else 'The'} tangent of {node} is {number(plain(result))}; it"
-        f" should be {number(expected)}."
+        f"{'By your rule the' if made else 'The'} tangent of {node} is {number(shown)}; it should"
+        f" be {number(expected)}."
     )
-    new = {**step, "writes": [[node, "d", plain(result)]], "formula": formula, "say": say}
+    new = {**step, "writes": [[node, "d", shown]], "formula": formula, "say": say}
     new.pop("contribs")
     return new
 
@@ -131,39 +132,30 @@ def _adjoint_step(
     node, expected, theirs = step["node"], step["writes"][0][2], step["contribs"][0]
     if close(after, float(expected)) and close(product, float(theirs["product"])):
         return step
-    contrib = {
-        "edge": theirs["edge"],
-        "upstream": plain(upstream),
-        "product": plain(product),
-        "after": plain(after),
-    }
-    sum_ = (
-        []
-        if before is None
-        else [op("→"), num(before, "g"), op("+"), num(product, "g"), op("="), num(after, "g")]
-    )
+    came, now = plain(product), plain(after)
+    contrib = {"edge": theirs["edge"], "upstream": plain(upstream), "product": came, "after": now}
     formula = [
         symbol(node, "bar", "g"),
         op("=" if before is None else "+="),
         *_call(made),
-        num(product, "g"),
-        *sum_,
+        num(came, "g"),
     ]
-    sent = f"{sender} sends {number(plain(product))} back to {node}"
+    if before is not None:
+        contrib["before"] = plain(before)
+        formula += [op("→"), num(contrib["before"], "g"), op("+"), num(came, "g")]
+        formula += [op("="), num(now, "g")]
     should = (
         ""
         if close(product, float(theirs["product"]))
         else f"; it should send {number(theirs['product'])}"
     )
-    now = f"the adjoint of {node} is now {number(plain(after))} instead of {number(expected)}"
-    say = f"{'By your rule ' if made else ''}{sent}{should}; {now}."
+    say = (
+        f"{'By your rule ' if made else ''}{sender} sends {number(came)} back to {node}{should};"
+        f" the adjoint of {node} is now {number(now)} instead of {number(expected)}."
+    )
     return {
-        **step,
-        "writes": [[node, "g", plain(after)]],
-        "contribs": [contrib if before is None else {**contrib, "before": plain(before)}],
-        "formula": formula,
-        "say": say,
-    }
+        **step, "writes": [[node, "g", now]], "contribs": [contrib], "formula": formula, "say": say,
+    }  # fmt: skip
 
 
 def first_wrong_step(reference: Trace, other: Trace) -> int | None:
@@ -279,7 +271,7 @@ def _written(
         "edges": [edge] if edge else [],
         "reads": reads,
         "writes": [[node, "g", plain(value)]],
-        "formula": [symbol(node, "bar", "g"), op("="), num(value, "g")],
+        "formula": [symbol(node, "bar", "g"), op("="), num(plain(value), "g")],
         "say": f"Your sweep sets the adjoint of {node} to {number(plain(value))}{by}{change}.",
     }
 

@@ -516,7 +516,7 @@ def _filled(reference: Trace, given: dict[str, float]) -> Trace:
             {
                 **step,
                 "writes": [[node, column, plain(given[node])]],
-                "formula": [symbol, sign, *made, notation.num(given[node], "v")],
+                "formula": [symbol, sign, *made, notation.num(plain(given[node]), "v")],
                 "say": say + ".",
             }
         )
