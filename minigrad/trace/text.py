@@ -143,9 +143,13 @@ def label(node: dict[str, Any]) -> str:
     return f"{node['label']['base']}{node['label'].get('sub', '')}{node['label'].get('sup', '')}"
 
 
+def _is_zero_array(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("min") == value.get("max") == 0
+
+
 def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0. Empty
-    where each of several passes has its own.
+    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0; of arrays
+    those that are not 0. Empty where each of several passes has its own.
     """
     if trace.get("passes"):
         return []
@@ -160,11 +164,9 @@ def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
             for name, value in (trace.get("seed") or {}).get(part, {}).items()
             if name in labels
         ]
-        shown = (
-            found
-            if len(found) <= MOST_SEEDS
-            else sorted(found, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
-        )
+        shown = [one for one in found if not _is_zero_array(one[1])] or found
+        if len(shown) > MOST_SEEDS:
+            shown = sorted(shown, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
         tokens: list[dict[str, Any]] = []
         for name, value in shown:
             symbol = {"t": "sym", **labels[name], "accent": accent, "node": name, "col": column}

@@ -7,8 +7,9 @@ loop's round is counted where its header is reached from its body, so rounds wit
 count too. Functions without a source, generators and comprehensions make no block.
 
 A block is `{"id", "kind", "label"}` with the id of its "parent" and the "line" of the shown source
-that it begins on. kind: "module" (label: its name in the module around it), "function" (its call as
-it is written), "loop" (its header; "rounds": how many were begun) or "round" ("round": its number).
+that it begins on. kind: "module" (label: its name in the module around it, a number with its class:
+"0: Linear"), "function" (its call as it is written), "loop" (its header; "rounds": how many were
+begun) or "round" ("round": its number).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Blocks:
     """The blocks of one traced run, in the order of their first operation."""
 
     def __init__(self, owners: Callable[[], list[str]], line_of: Callable[[CodeType, int], Any]):
-        """owners: the names of the modules that are called now, the outermost first; line_of: the
+        """owners: the labels of the modules that are called now, the outermost first; line_of: the
         line of the shown source that a line of a function's file is, or None."""
         self.found: list[Block] = []
         self._owners, self._line_of = owners, line_of

@@ -55,7 +55,7 @@ class TraceWriter(TraceDocument):
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
         # inside of a step (one axis of a pooling): the node -> the name of the result
         self.within: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
-        self.blocks = Blocks(self.owners, self.map.line_of)
+        self.blocks = Blocks(self._owners_labels, self.map.line_of)
         self.saved = SavedValues(self)
         self.rules = Rules()
         # ∂y/∂x by result and operand's position, where reverse mode has the same
@@ -126,6 +126,11 @@ class TraceWriter(TraceDocument):
                 path.append(self._paths[key])
             outer = module
         return path
+
+    def _owners_labels(self) -> list[str]:
+        """What the modules on that path are called in a picture: a number says its class."""
+        named = zip(self.owners(), calls.modules, strict=True)
+        return [f"{name}: {type(m).__name__}" if name.isdigit() else name for name, m in named]
 
     def parameter_path(self, value: Tensor) -> str | None:
         """The name that `named_parameters()` of the outermost module under way gives a parameter:

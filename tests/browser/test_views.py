@@ -16,6 +16,7 @@ import minigrad as mg
 from minigrad import viz
 from minigrad.program import trace as record
 from minigrad.trace.replay import cut_sums, state_at
+from minigrad.trace.text import seeds
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, step_at, step_of, to
 from tests.helpers.trace_samples import all_samples, chain
@@ -739,6 +740,10 @@ def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reve
     assert said(show(trace_function(f, 2.0, 5.0, mode="primal"), lang=lang)) == []
     both = show(trace_function(f, 2.0, 5.0, tangents=(0.0, 1.0)), lang=lang)
     assert said(both) == [f"{tight(forward)}x˙1=0,x˙2=1", f"{tight(reverse)}v¯5=1"]
+    arrays = trace_function(lambda a, b: (a * b).sum(), [1.0, 2.0], [3.0, 4.0], mode="forward")
+    assert said(show(arrays, lang=lang)) == [f"{tight(forward)}a˙=[1,1],…"]
+    [(_, tokens)] = seeds(arrays)
+    assert [token.get("node") for token in tokens] == ["a", None, None, None, None]
     many = trace_function(
         lambda *xs: sum(xs), *[1.0] * 6, mode="forward", tangents=(0.0,) * 5 + (2.0,)
     )

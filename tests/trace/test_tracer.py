@@ -143,6 +143,8 @@ def test_parameters_of_a_network_have_the_names_of_named_parameters():
     assert [*parameters(trace)] == [name for name, _ in net.named_parameters()]
     label = next(n["label"] for n in trace["nodes"] if n["id"] == "0.weight")
     assert label == {"base": "0.weight"}
+    blocks = [block["label"] for block in trace["blocks"]]
+    assert blocks == ["Sequential", "0: Linear", "1: Tanh", "2: Linear"]
     assert any("back to 0.weight" in step["say"] for step in trace["steps"])
 
 

@@ -3,7 +3,7 @@
 import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key } from "./fold.js";
-import { shapeText, short } from "./numbers.js";
+import { brief, shapeText, short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
   COMBINING = { dot: "\u0307", bar: "\u0304" };
@@ -391,16 +391,18 @@ export const adjointHead = (node, t) => [
 const MOST_SEEDS = 4;
 export function seedsOf(trace, t) {
   const byId = new Map(trace.nodes.map((node) => [node.id, node]));
-  const some = (value) => Number(![0, "0"].includes(short(value)));
+  const some = (value) => Number(brief(value, 18, 0) !== "0"); // a number, or one of an array's
   return [
     ["forward", "tangents", "dot", "d"],
     ["reverse", "adjoints", "bar", "g"],
   ].flatMap(([mode, part, accent, column]) => {
     const all = Object.entries(trace.seed?.[part] ?? {}).filter(([id]) => byId.has(id));
+    const telling = all.filter(([, value]) => some(value) || !value?.shape), // not an array of 0
+      wanted = telling.length ? telling : all;
     const shown =
-      all.length > MOST_SEEDS
-        ? [...all].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS)
-        : all;
+      wanted.length > MOST_SEEDS
+        ? [...wanted].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS)
+        : wanted;
     if (!shown.length) return [];
     const said = shown.flatMap(([id, value], i) => [
       i ? ", " : " ",
