@@ -205,14 +205,8 @@ def _with_other_leaves(
     roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool
 ) -> dict[Node, Tensor]:
     """only_inputs=False: one pass for the inputs, one that adds to the other leaves' `.grad`."""
-    captured = differentiate(
-        roots,
-        seeds,
-        targets=targets,
-        accumulate=False,
-        create_graph=create_graph,
-        retain_graph=True,
-    )
+    again = {"create_graph": create_graph, "retain_graph": True}
+    captured = differentiate(roots, seeds, targets=targets, accumulate=False, **again)
     others = [n for n in youngest_first(list(roots))[1] if isinstance(n, Leaf) and n not in targets]
     differentiate(roots, seeds, targets=others, create_graph=create_graph, retain_graph=keep)
     return captured

@@ -103,11 +103,7 @@ class MultiheadAttention(Module):
         if first:
             q, k, v = (x.transpose(0, 1) for x in (q, k, v))
         separate = self.widths != (self.embed_dim,) * 3
-        maps = (
-            {f"{name}_proj_weight": getattr(self, f"{name}_proj_weight") for name in "qkv"}
-            if separate
-            else {}
-        )
+        names = [f"{name}_proj_weight" for name in "qkv"] if separate else []
         out, weights = F.multi_head_attention_forward(
             q,
             k,
@@ -127,7 +123,7 @@ class MultiheadAttention(Module):
             need_weights,
             attn_mask,
             separate,
-            **maps,
+            **{name: getattr(self, name) for name in names},
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )

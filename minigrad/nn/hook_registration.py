@@ -37,10 +37,8 @@ class HookRegistration:
         result)`. always_call: even if the call fails (then the result is None, or what it was when
         a hook failed); should the hook fail too, it is passed over with a warning.
         """
-        what = "register_forward_hook"
-        return hooks_around.added(
-            self._hooks().after, what, hook, ForwardHook(hook, with_kwargs, always_call), prepend
-        )
+        what, kept = "register_forward_hook", ForwardHook(hook, with_kwargs, always_call)
+        return hooks_around.added(self._hooks().after, what, hook, kept, prepend)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -51,13 +49,8 @@ class HookRegistration:
         prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs)`,
         which returns None or (args, kwargs).
         """
-        return hooks_around.added(
-            self._hooks().before,
-            "register_forward_pre_hook",
-            hook,
-            ForwardHook(hook, with_kwargs),
-            prepend,
-        )
+        what, kept = "register_forward_pre_hook", ForwardHook(hook, with_kwargs)
+        return hooks_around.added(self._hooks().before, what, hook, kept, prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False

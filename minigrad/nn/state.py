@@ -174,12 +174,8 @@ class _Loading:
             left = {key: None for key in left if not key.startswith(start)}
         unexpected.extend(left)
         for start, child in inside:
-            self.visit(
-                child,
-                {key: value for key, value in state.items() if key.startswith(start)},
-                start,
-                above,
-            )
+            own_part = {key: value for key, value in state.items() if key.startswith(start)}
+            self.visit(child, own_part, start, above)
         self.after += [(module, hook) for hook in _hooks(module, "after_loading")]
 
     def _fitted(self, module: Module, name: str, key: str, tensor: Tensor, given: Any) -> None:
@@ -239,14 +235,10 @@ def load(module: Module, state: Any, strict: bool, assign: bool) -> Incompatible
     walk = _Loading(assign)
     walk.visit(module, OrderedDict(state), "", ())
     _check(module, walk, strict and not walk.after)
-    before = (
-        [
-            (owner, name, tensor, tensor.detach().clone().array)
-            for owner, name, tensor, _ in walk.plan
-        ]
-        if walk.after
-        else []
-    )
+    before = [
+        (owner, name, tensor, tensor.detach().clone().array)
+        for owner, name, tensor, _ in (walk.plan if walk.after else ())
+    ]
     walk.carry_out()
     try:
         for owner, hook in walk.after:

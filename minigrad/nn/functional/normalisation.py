@@ -127,14 +127,8 @@ def instance_norm(
         )
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
-    _check_sizes(
-        x.shape[1:2],
-        "instance_norm",
-        weight=weight,
-        bias=bias,
-        running_mean=running_mean,
-        running_var=running_var,
-    )
+    kept = {"running_mean": running_mean, "running_var": running_var}
+    _check_sizes(x.shape[1:2], "instance_norm", weight=weight, bias=bias, **kept)
     axes = tuple(range(2, x.ndim))
     count = math.prod(x.shape[2:])
     if count <= 1:
@@ -167,14 +161,8 @@ def batch_norm(
     x = as_tensor(input)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: needs a batch and channels, got shape {x.shape}.")
-    _check_sizes(
-        x.shape[1:2],
-        "batch_norm",
-        weight=weight,
-        bias=bias,
-        running_mean=running_mean,
-        running_var=running_var,
-    )
+    kept = {"running_mean": running_mean, "running_var": running_var}
+    _check_sizes(x.shape[1:2], "batch_norm", weight=weight, bias=bias, **kept)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("batch_norm: without training it needs running_mean and running_var.")

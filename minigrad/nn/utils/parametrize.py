@@ -214,12 +214,8 @@ def register_parametrization(
             _checked(after, before.shape, before.dtype, f"module.{tensor_name}")
             if hasattr(parametrization, "right_inverse"):
                 with suppress(NotImplementedError):
-                    _checked(
-                        parametrization.right_inverse(after),
-                        before.shape,
-                        before.dtype,
-                        f"module.{tensor_name}",
-                    )
+                    back = parametrization.right_inverse(after)
+                    _checked(back, before.shape, before.dtype, f"module.{tensor_name}")
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif (
