@@ -336,27 +336,3 @@ def _readable(warnings: str, source: Path) -> str:
 
 def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
-
-
-def dead_links(folder: Path) -> list[str]:
-    """Links of the pages in `folder` that lead nowhere inside it, each as "page: link". Links to
-    other servers are not followed. What follows the page that differentiates is no anchor: it says
-    what that page shows.
-    """
-    pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.html"))}
-    anchors = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
-    dead = []
-    for path, text in pages.items():
-        shown = re.sub(r"<(script|iframe)\b.*?</\1>", "", text, flags=re.DOTALL)
-        for link in _links(shown):
-            address, _, anchor = link.partition("#")
-            target = (path.parent / address.partition("?")[0]).resolve() if address else path
-            anchored = anchor and target in anchors and target.name != LIVE
-            if not target.exists() or (anchored and anchor not in anchors[target]):
-                dead.append(f"{path.relative_to(folder)}: {link}")
-    return dead
-
-
-def _links(text: str) -> Sequence[str]:
-    found = re.findall(r'\b(?:href|src)="([^"]+)"', text)
-    return [link for link in dict.fromkeys(found) if not re.match(r"[a-z][a-z0-9+.-]*:|//", link)]

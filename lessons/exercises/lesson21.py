@@ -65,14 +65,6 @@ def largest_first(neighbours: Neighbours, sign: int = -1) -> list[int]:
     )
 
 
-def welsh_powell(neighbours: Neighbours) -> int:
-    """A number of colours that `largest_first` never exceeds, whatever the order of ties (Welsh and
-    Powell, 1967).
-    """
-    degrees = sorted(map(len, neighbours), reverse=True)
-    return max(min(degree + 1, place) for place, degree in enumerate(degrees, 1))
-
-
 def fewest(rows: Rows, n: int) -> list[int]:
     """A colouring of n columns with the fewest colours, by trying all; for small n."""
     neighbours = conflicts(rows, n)

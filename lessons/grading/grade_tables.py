@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,44 +53,24 @@ def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
 
 def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
     level, problem = result.record.get("level", ""), result.record["problem"]
+
+    def row(
+        item: str, group: str, points: float, worth: float, right: int = 0, total: int = 0,
+        say: str = problem, named: str = "",
+    ) -> list[Any]:  # fmt: skip
+        judged = [item, group, points, worth, right, total, say, named]
+        return [result.student, *judged, level, problem]
+
     if not result.judgements:
         for exercise in sheet.exercises:
             for group, worth in exercise.points.items():
-                yield [
-                    result.student,
-                    exercise.name,
-                    group,
-                    0.0,
-                    worth,
-                    0,
-                    0,
-                    problem,
-                    "",
-                    level,
-                    problem,
-                ]
+                yield row(exercise.name, group, 0.0, worth)
     for item, mark in result.marks.items():
-        worth = worth_of(sheet)[item]
-        yield [
-            result.student, item, "by hand", mark.points, worth, 0, 0, mark.comment, "", level,
-            problem,
-        ]  # fmt: skip
+        yield row(item, "by hand", mark.points, worth_of(sheet)[item], say=mark.comment)
     for j in result.judgements:
         named = j.misconception["name"] if j.misconception else ""
         for g in j.groups:
-            yield [
-                result.student,
-                j.exercise,
-                g.name,
-                g.points,
-                g.max,
-                g.right,
-                g.total,
-                g.say,
-                named,
-                level,
-                problem,
-            ]
+            yield row(j.exercise, g.name, g.points, g.max, g.right, g.total, g.say, named)
 
 
 def worth_of(sheet: Sheet) -> dict[str, float]:
@@ -100,14 +80,18 @@ def worth_of(sheet: Sheet) -> dict[str, float]:
     return items_of(sheet.manual) | {e.name: e.max_points for e in sheet.exercises}
 
 
-def write_csv(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
+def write_csv(
+    path: Path, head: Sequence[str], rows: Iterable[list[Any]], spreadsheet: bool = False
+) -> None:
     """A table, written beside its place and then moved there: whoever reads it sees the old one
-    or the new one.
+    or the new one. spreadsheet: a person opens and fills it in, in a program that takes the mark of
+    the byte order as a sign of UTF-8.
     """
     beside = path.with_suffix(".csv.new")
+    quoting = csv.QUOTE_MINIMAL if spreadsheet else csv.QUOTE_NONNUMERIC
     try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        with beside.open("w", encoding="utf-8-sig" if spreadsheet else "utf-8", newline="") as file:
+            table = csv.writer(file, quoting=quoting)
             table.writerow(head)
             table.writerows([harmless(cell) for cell in row] for row in rows)
         os.replace(beside, path)

@@ -1,17 +1,16 @@
 """What a person grades: texts, proofs and drawings, and points that replace the grader's.
 
 Each entry is a line of the journal, so no run and no regrade loses it. Entries are made in the
-browser (marks_page.py), or in a spreadsheet: `write_table` makes one with a row for each student
-and each item that a person may grade, and `read_table` takes back the rows that were changed. An
-item is a rubric's entry of a manually graded cell ("proof: idea"), or the name of an exercise,
-whose automatic points it then replaces.
+browser (marks_page.py), or in a spreadsheet: `minigrad grade marks` writes one with a row for each
+student and each item that a person may grade, and `read_table` takes back the rows that were
+changed. An item is a rubric's entry of a manually graded cell ("proof: idea"), or the name of an
+exercise, whose automatic points it then replaces.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,21 +57,6 @@ def last_marks(path: Path) -> dict[str, dict[str, Mark]]:
             if line["points"] is not None:
                 of_student[line["item"]] = Mark(line["item"], line["points"], line["comment"])
     return found
-
-
-def write_table(path: Path, rows: list[list[Any]], harmless: Any) -> None:
-    """Writes the table for a spreadsheet; harmless: makes a cell that no program takes for a
-    formula.
-    """
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        with beside.open("w", encoding="utf-8-sig", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(COLUMNS)
-            table.writerows([harmless(cell) for cell in row] for row in rows)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def read_table(

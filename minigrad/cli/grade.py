@@ -328,7 +328,7 @@ def _marks(options: argparse.Namespace, grader: Any) -> int:
             answer = result.record.get("answers", {}).get(item.partition(": ")[0], "")
             entered = (mark.points, mark.comment) if mark else ("", "")
             rows.append([result.student, item, most, *entered, automatic.get(item, ""), answer])
-    marks.write_table(table, rows, _grading("grade_tables").harmless)
+    _grading("grade_tables").write_csv(table, marks.COLUMNS, rows, spreadsheet=True)
     print(f"{len(rows)} rows: {table}. Fill in points and comment, then read it: --read {table}")
     return 0
 

@@ -14,6 +14,7 @@ from minigrad.lessons.edition import student_file
 
 from tests.browser.conftest import web_server
 from tests.helpers import lesson_runs
+from tests.helpers.site_links import dead_links
 
 pytestmark = [
     pytest.mark.whole,
@@ -72,7 +73,7 @@ def course_site(tmp_path_factory):
 
 
 def test_no_link_is_dead_and_no_page_names_another_server(course_site):
-    assert site.dead_links(course_site) == []
+    assert dead_links(course_site) == []
     pages = {path.stem: path.read_text(encoding="utf-8") for path in course_site.glob("*.html")}
     assert set(pages) >= {"index", *(path.stem for path in NOTEBOOKS), *OTHERS}
     for name, page in pages.items():

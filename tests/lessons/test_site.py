@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from minigrad.lessons import front_page, site, site_execution
 
+from tests.helpers.site_links import dead_links
+
 pytestmark = pytest.mark.skipif(
     bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"
 )
@@ -79,7 +81,7 @@ def test_no_page_loads_anything_from_elsewhere_and_no_link_is_dead(made):
         assert not re.findall(
             r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page.read_text()
         ), page
-    assert site.dead_links(made) == []
+    assert dead_links(made) == []
 
 
 def test_the_first_page_has_a_card_for_each_page_and_says_where_to_begin():
@@ -130,7 +132,7 @@ def test_a_dead_link_is_found(tmp_path):
         '<a href="b.html">b</a><a href="#there">x</a><p id="here"><a href="#here">y</a><a'
         ' href="https://x.y">z</a>'
     )
-    assert site.dead_links(tmp_path) == ["a.html: b.html", "a.html: #there"]
+    assert dead_links(tmp_path) == ["a.html: b.html", "a.html: #there"]
 
 
 def test_a_notebook_is_executed_again_where_its_kernel_ended(made):
