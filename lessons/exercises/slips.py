@@ -134,9 +134,6 @@ SLIPS: dict[str, tuple[Slip, ...]] = {
         ("bits", "The result is eight times too large: bytes are asked for, not bits.",
             lambda shape, itemsize, parameters, steps, stays: 8 * _bytes(
                 shape, itemsize, parameters, steps, stays)),
-        ("one batch", "one batch is counted; each step has one of its own.",
-            lambda shape, itemsize, parameters, steps, stays: _bytes(
-                shape, itemsize, parameters, 1, stays)),
     ),
     "finished": (
         ("no waiting", "you leave out that the host waits in each step where it is asked to.",
