@@ -140,7 +140,7 @@ def _about_verdict(case: Case, got: Any) -> str:
     "verdicts",
     points={"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "e": 1},
     is_value=True,
-    verify=_about_verdict,
+    told_by=_about_verdict,
     hints=(
         (
             "What is the derivative of 2x with respect to y, mathematically? And which of the five"
@@ -180,9 +180,6 @@ def _about_verdict(case: Case, got: Any) -> str:
 def told(rng: np.random.Generator) -> Iterator[Case]:
     for row in "abcde":
         yield Case(row, row=row)
-
-
-told.accept(_about_verdict)
 
 
 # ---------------------------------------------------------------------------------- Hessian times v

@@ -423,7 +423,7 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
     "choices",
     points={row: 0.5 for row in "abcd"} | {"e": 1},
     drive="minigrad.lessons.exercises.drive07:chosen",
-    verify=_choice,
+    told_by=_choice,
     hints=(
         (
             "Three switches: all inputs or only the first (`get_all`), the parameters"
@@ -466,9 +466,6 @@ def choices(rng: np.random.Generator) -> Iterator[Case]:
             y=vectors["y"],
             g=vectors["g"],
         )
-
-
-choices.accept(_choice)
 
 
 # -------------------------------------------------------------------------------------- predictions

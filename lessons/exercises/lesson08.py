@@ -69,7 +69,7 @@ def _told(case: Case, got: Any) -> str:
     "looks_linear",
     points={"plain maps": 1, "maps that nearly pass": 2},
     drive="minigrad.lessons.exercises.drive08:linear",
-    verify=_told,
+    told_by=_told,
     hints=(
         (
             "Two things must hold: g(u + w) is g(u) + g(w), and g of a multiple is the multiple of"
@@ -125,7 +125,6 @@ def looks_linear(rng: np.random.Generator) -> Iterator[Case]:
 
 
 looks_linear.answer(lambda which, u, w: _is_linear(which))
-looks_linear.accept(_told)
 
 
 # ------------------------------------------------------------------------------------- Jvp from Vjp
@@ -279,7 +278,7 @@ def _first_backward(case: Case) -> list[str]:
     "marked",
     points={"marks": 2},
     is_value=True,
-    verify=_about_marks,
+    told_by=_about_marks,
     hints=(
         (
             "Begin at the end: the last node is what you want. Which nodes occur in its formula?"
@@ -320,9 +319,6 @@ def marked(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("marks")
 
 
-marked.accept(_about_marks)
-
-
 def _needed(operands: dict[str, list[str]], outputs: list[str]) -> set[str]:
     found, waiting = set(outputs), list(outputs)
     while waiting:
@@ -356,7 +352,7 @@ def _slip_in_graph(
 @exercise(
     "dangling",
     points={"small graphs": 2, "jvp networks": 1, "a long chain": 1},
-    verify=_same_nodes,
+    told_by=_same_nodes,
     present=lambda case: (
         f"dangling({case.args['operands']}, {case.args['outputs']})"
         if len(case.args["operands"]) < 30
@@ -431,9 +427,6 @@ def dangling(rng: np.random.Generator) -> Iterator[Case]:
 
 def _graph(group: str, operands: dict[str, list[str]], outputs: list[str]) -> Case:
     return Case.of(group, {"operands": operands, "outputs": outputs}, size=len(operands))
-
-
-dangling.accept(_same_nodes)
 
 
 # -------------------------------------------------------------------------------------- predictions

@@ -96,7 +96,7 @@ def _about_kept(case: Case, got: Any) -> str:
     "kept",
     points={"operations": 3},
     is_value=True,
-    verify=_about_kept,
+    told_by=_about_kept,
     hints=(
         (
             "Write down the derivative of each operation. What occurs in it: x, or the result y, or"
@@ -130,9 +130,6 @@ def _about_kept(case: Case, got: Any) -> str:
 def kept(rng: np.random.Generator) -> Iterator[Case]:
     for operation in OPERATIONS:
         yield Case("operations", operation=operation)
-
-
-kept.accept(_about_kept)
 
 
 # -------------------------------------------------------------------------------------- overwriting
@@ -213,7 +210,7 @@ def _about_fate(case: Case, got: Any) -> str:
     "fates",
     points={row: 0.4 for row in "abcde"},
     is_value=True,
-    verify=_about_fate,
+    told_by=_about_fate,
     hints=(
         (
             "Exercise 1 again: what does the rule of the operation read? And is it this that is"
@@ -250,9 +247,6 @@ def fates(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(row, row=row)
 
 
-fates.accept(_about_fate)
-
-
 # ----------------------------------------------------------------------------------------- segments
 
 
@@ -281,7 +275,7 @@ def _is_most(case: Case, got: Any) -> str:
 @exercise(
     "most_kept",
     points={"one or two": 1, "several": 2},
-    verify=_is_most,
+    told_by=_is_most,
     hints=(
         (
             "Take 16 stages in 4 pieces. At which moment is most kept: which inputs of pieces, and"
@@ -329,7 +323,6 @@ def most_kept(rng: np.random.Generator) -> Iterator[Case]:
 
 
 most_kept.answer(lambda n, k: kept_at_most(n, k))
-most_kept.accept(_is_most)
 
 
 def _whole(got: Any) -> Any:
@@ -355,7 +348,7 @@ def _about_segments(case: Case, got: Any) -> str:
 @exercise(
     "best_segments",
     points={"square numbers": 1, "others": 2},
-    verify=_about_segments,
+    told_by=_about_segments,
     hints=(
         (
             "Few pieces are long; many pieces have many inputs. Try all numbers of pieces that"
@@ -391,7 +384,6 @@ def best_segments(rng: np.random.Generator) -> Iterator[Case]:
 
 
 best_segments.answer(lambda n: min(_divisors(n), key=lambda k: kept_at_most(n, k)))
-best_segments.accept(_about_segments)
 
 
 # ------------------------------------------------------------------------------------------- frugal
@@ -471,7 +463,7 @@ def _chains(rng: np.random.Generator, memory: int = 400_000, work: int = 5_000) 
     drive="minigrad.lessons.exercises.drive12:frugal",
     measured="process",
     small=lambda rng: _chains(rng, memory=4_000, work=50),
-    verify=_about_run,
+    told_by=_about_run,
     present=lambda case: f"frugal({case.args['n']} stages, x)",
     hints=(
         "`mg.checkpoint_sequential(stages, segments, x)` runs the stages, cut into so many pieces.",
@@ -482,9 +474,6 @@ def _chains(rng: np.random.Generator, memory: int = 400_000, work: int = 5_000) 
 )
 def frugal(rng: np.random.Generator) -> Iterator[Case]:
     yield from _chains(rng)
-
-
-frugal.accept(_about_run)
 
 
 # -------------------------------------------------------------------------------------- predictions

@@ -22,7 +22,7 @@ import importlib.util
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -316,9 +316,9 @@ class Exercise:
     rtol, atol: how exact floating-point numbers must be; None: by their dtype.
     hints: from where to look, over what to use, to the formula.
     verify: verify(case, got) -> like accept's result, without an answer key (the dot-product
-    identity, finite differences): it serves
-        the check in the notebook. where: where(case, got) -> the first wrong node, for exercises
-        about graphs.
+        identity, finite differences): it serves the check in the notebook.
+    told_by: like `accept`: it judges a submission, and in the notebook where there is no verify.
+    where: where(case, got) -> the first wrong node, for exercises about graphs.
     hidden: groups whose cases are never shown to students. checked: a sentence for the notebook:
     what its check looked at.
     practice: the cases of the notebook's check, where they are not `make_cases`: fewer, so that
@@ -345,6 +345,7 @@ class Exercise:
     hints: tuple[str, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
     verify: Accept | None = None
+    told_by: InitVar[Accept | None] = None
     where: Callable[[Case, Any], Where | None] | None = None
     checked: str = ""
     hidden: tuple[str, ...] = ()
@@ -357,7 +358,9 @@ class Exercise:
     _accept: Accept | None = None
     _accept_all: Callable[[Sequence[Case]], Accept] | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, told_by: Accept | None) -> None:
+        if told_by is not None:
+            self._accept, self.verify = told_by, self.verify or told_by
         self.answers = tuple(self.answers) or (self.name,)
         self.forbid = tuple(self.forbid)
         if not self.points or any(not math.isfinite(p) or p < 0 for p in self.points.values()):

@@ -351,11 +351,11 @@ def Trains(
             return "the loss is not a finite number: did the training diverge? Try a smaller step."
         return "" if reached <= bar else f"the loss is {reached:.4g}; it should be at most {bar:g}."
 
-    exercise = Exercise(
+    return Exercise(
         name,
         worth,
         cases,
-        verify=accept,
+        told_by=accept,
         limit_s=limit_s,
         **{
             "hints": (
@@ -371,5 +371,3 @@ def Trains(
             **options,
         },
     )
-    exercise.accept(accept)
-    return exercise

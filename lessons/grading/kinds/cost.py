@@ -89,18 +89,16 @@ def Cost(
         "class": f"{module}:cost_of_class",
         "order": f"{module}:cost_of_order",
     }[form]
-    exercise = Exercise(
+    return Exercise(
         name,
         worth,
         cases,
         drive=drive,
         limit_s=limit_s,
-        verify=accept,
+        told_by=accept,
         small=lambda rng: cases(rng, 10),
         **{"forbid": (DERIVATIVES,), "hints": HINTS, "title": f"Exercise {name}", **options},
     )
-    exercise.accept(accept)
-    return exercise
 
 
 Rows = Sequence[tuple[str, Sequence[tuple[str, float]]]]

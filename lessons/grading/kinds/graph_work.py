@@ -79,11 +79,11 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
     def accept(case: Case, got: Any) -> str:
         return ordered_problem(case.args["parents"], got)
 
-    exercise = Exercise(
+    return Exercise(
         name,
         worth,
         cases,
-        verify=accept,
+        told_by=accept,
         misconceptions=tuple(
             Misconception(
                 n, say, wrong, explains=_backwards if n == "the wrong way round" else None
@@ -104,8 +104,6 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
             **options,
         },
     )
-    exercise.accept(accept)
-    return exercise
 
 
 def shuffled(graph: Graph, rng: np.random.Generator) -> dict[str, list[str]]:
@@ -235,11 +233,11 @@ def Executor(
     def accept(case: Case, got: Any) -> str:
         return same(_values(case), got, name=f"what `{name}` returned")
 
-    exercise = Exercise(
+    return Exercise(
         name,
         worth,
         cases,
-        verify=accept,
+        told_by=accept,
         misconceptions=_EXECUTOR_MISTAKES,
         **{
             "hints": (
@@ -251,8 +249,6 @@ def Executor(
             **options,
         },
     )
-    exercise.accept(accept)
-    return exercise
 
 
 def _values(case: Case, rows: Sequence[Any] | None = None) -> list[Any]:
@@ -327,11 +323,12 @@ def Gradients(
             for _ in range(10):
                 yield case("random graphs", random_graph(rng, ops, 5))
 
-    exercise = Exercise(
+    return Exercise(
         name,
         worth,
         cases,
         verify=lambda case, got: _gradients_problem(name, case, got, by_differences),
+        told_by=lambda case, got: _gradients_problem(name, case, got, by_engine),
         misconceptions=tuple(
             Misconception(title, BY_NAME[title].say, lambda case, t=title: gradient_rows(case, t))
             for title in _GRAPH_MISTAKES
@@ -344,8 +341,6 @@ def Gradients(
             **options,
         },
     )
-    exercise.accept(lambda case, got: _gradients_problem(name, case, got, by_engine))
-    return exercise
 
 
 def _gradients_problem(name: str, case: Case, got: Any, right: Any) -> str:

@@ -86,9 +86,7 @@ def Predict(
         return f"the {case.group} was not predicted yet."
 
     options = {"hints": HINTS, "title": f"Predictions {name}", **options}
-    exercise = Exercise(name, worth, cases, is_value=True, verify=accept, **options)
-    exercise.accept(accept)
-    return exercise
+    return Exercise(name, worth, cases, is_value=True, told_by=accept, **options)
 
 
 class _Cells:
