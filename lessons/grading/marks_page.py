@@ -184,17 +184,13 @@ class MarksPage:
                 else '<span class="yes">✓</span> done'
             )
             link = f'<a href="student/{quote(student, safe="")}">{html.escape(student)}</a>'
-            rows.append(
-                f"<tr><th>{link}</th><td>{state}{_noticed(self.results[student])}</td>"
-                f'<td class="points">{self.points(student):g} of {self.sheet.max_points:g}</td>'
-                "</tr>"
-            )
+            points = f"{self.points(student):g} of {self.sheet.max_points:g}"
+            rows.append((link, state + _noticed(self.results[student]), points))
         done = sum(not self.left(student) for student in self.students)
         body = (
             f"<h1>{html.escape(self.sheet.title)}</h1>"
             f"<p>{done} of {len(self.students)} submissions are graded.</p>"
-            "<table><thead><tr><th>student</th><th>by hand</th><th>points</th></tr></thead>"
-            f"<tbody>{''.join(rows)}</tbody></table>"
+            + pages.table(("student", "by hand", "points"), rows, points=(2,))
         )
         return _document(self.sheet.title, body)
 

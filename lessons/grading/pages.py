@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from minigrad.viz.html_document import source_hash
@@ -180,7 +180,7 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
         f'<div class="head"><h2>{html.escape(j.title)}</h2><p><span class="mark">{verdict}</span> ·'
         f" {points}</p></div>"
     ]
-    parts.append(_table(j.groups, tongue))
+    parts.append(_of_groups(j.groups, tongue))
     if kind == "some":
         if j.misconception:
             parts.append(f'<p class="likely">{rich(tongue.said(j.misconception["say"]))}</p>')
@@ -246,18 +246,33 @@ def _smallest(
     return f"{told} {text(tongue.said(smallest['say']))}" if smallest["say"] else told
 
 
-def _table(groups: Sequence[GroupPoints], tongue: Tongue) -> str:
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    points: Collection[int] = (1,),
+    names: int = 1,
+) -> str:
+    """A table. heads: the columns' names; rows: of cells, as HTML; points: which columns hold
+    numbers; names: how many columns say what a row is about.
+    """
+    kinds = [' class="points"' if i in points else "" for i in range(len(heads))]
+    head = "".join(f"<th{k}>{html.escape(name)}</th>" for k, name in zip(kinds, heads, strict=True))
+    parts = [f"<table><thead><tr>{head}</tr></thead><tbody>"]
+    for row in rows:
+        tags = ["th" if i < names else "td" for i in range(len(row))]
+        cells = zip(tags, kinds, row, strict=True)
+        parts.append("<tr>" + "".join(f"<{t}{k}>{cell}</{t}>" for t, k, cell in cells) + "</tr>")
+    return "".join([*parts, "</tbody></table>"])
+
+
+def _of_groups(groups: Sequence[GroupPoints], tongue: Tongue) -> str:
     rows = []
     for g in groups:
         right = g.total > 0 and g.right == g.total
         sign = '<span class="yes">✓</span>' if right else '<span class="no">✗</span>'
-        rows.append(
-            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{_share(g, tongue)}</td>'
-            f"<td>{rich(tongue.said(g.say))}</td></tr>"
-        )
-    heads = "".join(f"<th>{tongue.word(word)}</th>" for word in COLUMNS)
-    head = f"<thead><tr>{heads}</tr></thead>"
-    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+        said = rich(tongue.said(g.say))
+        rows.append((f"{sign} {html.escape(g.name)}", _share(g, tongue), said))
+    return table([tongue.word(word) for word in COLUMNS], rows)
 
 
 COLUMNS = ("what", "points", "what was seen")

@@ -283,27 +283,15 @@ def _exercise_html(e: ExerciseReport) -> str:
         f"✓ {e.full} have everything, ◐ {e.some} a part of it, ✗ {e.none} nothing; {e.mean:.3g} of"
         f" {e.max:g} points on average"
     )
-    groups = "".join(
-        f'<tr><th>{html.escape(name)}</th><td class="points">{n} of {count}</td></tr>'
-        for name, n in e.groups
-    )
+    groups = [(html.escape(name), f"{n} of {count}") for name, n in e.groups]
     parts = [
         f'<section><h2>{html.escape(e.title)}</h2><p class="soft">{counts}</p><div class="bar"'
         f' aria-hidden="true">{bar}</div>'
+        f'<div class="tables">{pages.table(("group of cases", "right"), groups)}'
     ]
-    head = '<thead><tr><th>group of cases</th><th class="points">right</th></tr></thead>'
-    parts.append(f'<div class="tables"><table>{head}<tbody>{groups}</tbody></table>')
     if e.mistakes:
-        rows = "".join(
-            f"<tr><th>{pages.rich(name)}</th><td"
-            f' class="points">{len(students)}</td><td>{_named(students)}</td></tr>'
-            for name, students in e.mistakes
-        )
-        head = (
-            '<thead><tr><th>likely mistake</th><th class="points">how'
-            " many</th><th>who</th></tr></thead>"
-        )
-        parts.append(f"<table>{head}<tbody>{rows}</tbody></table>")
+        rows = [(pages.rich(name), str(len(who)), _named(who)) for name, who in e.mistakes]
+        parts.append(pages.table(("likely mistake", "how many", "who"), rows))
     return "".join([*parts, "</div></section>"])
 
 
@@ -314,14 +302,8 @@ def _look_html(report: ClassReport) -> str:
     )
     if not report.looks:
         return intro + "<p>Nothing.</p>"
-    rows = "".join(
-        f"<tr><th>{html.escape(student)}</th><td>{html.escape(why)}</td></tr>"
-        for student, why in report.looks
-    )
-    return (
-        f"{intro}<table><thead><tr><th>student</th><th>what was"
-        f" noticed</th></tr></thead><tbody>{rows}</tbody></table>"
-    )
+    rows = [(html.escape(student), html.escape(why)) for student, why in report.looks]
+    return intro + pages.table(("student", "what was noticed"), rows, points=())
 
 
 def _pairs_html(report: ClassReport) -> str:
@@ -340,17 +322,13 @@ def _pairs_html(report: ClassReport) -> str:
         intro += f"<p>One and the same file, byte for byte, was handed in by: {groups}.</p>"
     if not report.pairs:
         return intro + ("" if report.copies else "<p>None.</p>")
-    rows = "".join(
-        f"<tr><th>{html.escape(p.first)}</th><th>{html.escape(p.second)}</th><td"
-        f' class="points">{100 * p.share:.0f} %</td><td class="points">{p.hashes}</td></tr>'
+    rows = [
+        (html.escape(p.first), html.escape(p.second), f"{100 * p.share:.0f} %", str(p.hashes))
         for p in report.pairs
-    )
-    head = (
-        '<thead><tr><th>one</th><th>the other</th><th class="points">the same</th><th'
-        ' class="points">of so many pieces</th></tr></thead>'
-    )
+    ]
+    heads = ("one", "the other", "the same", "of so many pieces")
     shown = "".join(_passages_html(report, pair) for pair in report.pairs)
-    return f"{intro}<table>{head}<tbody>{rows}</tbody></table>{shown}"
+    return intro + pages.table(heads, rows, points=(2, 3), names=2) + shown
 
 
 def _passages_html(report: ClassReport, pair: SimilarPair) -> str:
@@ -368,16 +346,8 @@ def _passages_html(report: ClassReport, pair: SimilarPair) -> str:
 
 
 def _slowest_html(report: ClassReport) -> str:
-    rows = "".join(
-        f"<tr><th>{html.escape(student)}</th><td"
-        f' class="points">{seconds:.2f}</td><td>{html.escape(exercise)}</td></tr>'
-        for student, seconds, exercise in report.slowest
-    )
-    head = (
-        '<thead><tr><th>student</th><th class="points">CPU seconds</th><th>longest'
-        " in</th></tr></thead>"
-    )
-    return f"<h2>The slowest</h2><table>{head}<tbody>{rows}</tbody></table>"
+    rows = [(html.escape(who), f"{s:.2f}", html.escape(name)) for who, s, name in report.slowest]
+    return "<h2>The slowest</h2>" + pages.table(("student", "CPU seconds", "longest in"), rows)
 
 
 def _named(students: Sequence[str]) -> str:

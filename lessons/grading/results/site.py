@@ -112,25 +112,16 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
     """A table of the class with a link to each page. Only for the instructor: all points
     are on it.
     """
-    heads = "".join(f'<th class="points">{html.escape(e.name)}</th>' for e in sheet.exercises)
+    heads = ["student", f"of {sheet.max_points:g}", *(e.name for e in sheet.exercises)]
     rows = []
     for result, name in zip(found, names, strict=True):
         points = {j.exercise: j.points for j in result.judgements}
-        cells = "".join(
-            f'<td class="points">{points.get(e.name, 0.0):g}</td>' for e in sheet.exercises
-        )
+        cells = [f"{points.get(e.name, 0.0):g}" for e in sheet.exercises]
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
-        rows.append(
-            f"<tr><th>{link}</th><td"
-            f' class="points"><strong>{result.points:g}</strong></td>{cells}</tr>'
-        )
-    head = (
-        '<thead><tr><th>student</th><th class="points">of'
-        f" {sheet.max_points:g}</th>{heads}</tr></thead>"
-    )
+        rows.append((link, f"<strong>{result.points:g}</strong>", *cells))
     body = (
         f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
-        f"<table>{head}<tbody>{''.join(rows)}</tbody></table></main>"
+        f"{pages.table(heads, rows, points=range(1, len(heads)))}</main>"
     )
     return pages.document(f"{sheet.title}: all students", body)
 
