@@ -16,7 +16,7 @@ import numpy as np
 
 import minigrad as mg
 
-from ..engine_suite import written
+from ..engine_suite import STRETCHED, written
 from ..grading.comparison import same
 from ..grading.exercise import Case, Misconception, Where, once_for_each_case
 from ..grading.graphs import (
@@ -95,15 +95,8 @@ def alone(rng: np.random.Generator) -> Iterator[Graph]:
 
 
 def broadcast(rng: np.random.Generator, op: str) -> Iterator[Graph]:
-    """One operation of two operands, with every form of broadcasting."""
-    for shapes in (
-        ((2, 3), (2, 3)),
-        ((2, 3), (3,)),
-        ((3,), (2, 3)),
-        ((2, 1), (2, 3)),
-        ((2, 1), (1, 3)),
-        ((), (2, 2)),
-    ):
+    """One operation of two operands, with every form of broadcasting of matrices."""
+    for shapes in STRETCHED[:6]:
         inputs = {f"x{i + 1}": draw(rng, *shape) for i, shape in enumerate(shapes)}
         if op == "div":
             inputs["x2"] = inputs["x2"] + np.copysign(0.5, inputs["x2"])
