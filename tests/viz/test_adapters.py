@@ -11,7 +11,7 @@ from minigrad.viz.adapters import Writer
 
 import minigrad as mg
 from minigrad import viz
-from minigrad.trace import validate
+from minigrad.trace import first_divergence, validate
 from minigrad.trace.replay import check_laws, state_at
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
@@ -137,6 +137,13 @@ def test_a_bug_is_shown_and_found():
     trace = viz.trace_of(a * b * a)
     assert last(trace)["a", "g"] != 2 * 3 * 4
     assert check_laws(trace) != [], "the law of sums names the step"
+    wanted = trace_function(lambda a, b: a * b * a, 3.0, 4.0, mode="reverse")
+    found = first_divergence(wanted, trace)
+    assert (found.kind, found.node, found.column) == ("value", "a", "g"), (
+        "not the sign of an operation"
+    )
+    right = viz.trace_of(Value(3.0, label="a") * Value(4.0, label="b"))
+    assert first_divergence(trace_function(mg.mul, 3.0, 4.0, mode="reverse"), right) is None
 
 
 def test_an_engine_with_partials():

@@ -26,7 +26,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minigrad.viz.adapters.writer import SIGNS, Writer
+from minigrad.viz.adapters.writer import OTHER_NAMES, Writer
 from minigrad.viz.traversal import operands_first
 
 NUMBER = ("data", "value", "primal", "val")
@@ -169,10 +169,8 @@ def _first(value: Any, names: Iterable[str]) -> Any:
 
 
 def _operation(node: Any) -> str:
-    found = _first(node, OPERATION) or type(node).__name__
-    return (
-        str(found).strip() if str(found).strip() in SIGNS else str(found).strip().strip("_").lower()
-    )
+    found = str(_first(node, OPERATION) or type(node).__name__).strip()
+    return found if found in OTHER_NAMES else found.strip("_").lower()
 
 
 def _is_plain_constant(node: Any) -> bool:

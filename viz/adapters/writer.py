@@ -32,10 +32,13 @@ from minigrad.watch.derivatives import Array, Made, Rules
 from minigrad.watch.trace_document import TraceDocument
 from minigrad.watch.values import value as document_value
 
-SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·",
-    "div": "/", "truediv": "/", "/": "/",
-         "matmul": "@", "mm": "@", "@": "@"}  # fmt: skip
+SIGNS = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
 """Operations that are written between their operands."""
+OTHER_NAMES = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "·": "mul", "/": "div",
+    "truediv": "div", "@": "matmul", "mm": "matmul"}  # fmt: skip
+"""What other engines call operations of minigrad: in a Trace they have one name, so that two can be
+compared.
+"""
 
 
 class Writer(TraceDocument):
@@ -119,6 +122,7 @@ class Writer(TraceDocument):
             )
         for operand in operands:
             self._known(operand)
+        operation = OTHER_NAMES.get(operation, operation)
         label = self._fresh("v", numbered=True)
         written = [notation.symbol(o) for o in operands]
         for place in absent:
