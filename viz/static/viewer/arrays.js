@@ -3,7 +3,7 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
-import { brief, shapeText, short, spread } from "./numbers.js";
+import { brief, numberOf, shapeText, short, spread } from "./numbers.js";
 
 export const { row: ROW, line: LINE, heat: HEAT } = constants.card;
 export const LEVELS = "0123456789abcdefg";
@@ -48,6 +48,14 @@ export function linesOf(value, shape) {
   return [ranged && value?.sample && "min" in value ? spread(value) : brief(value)];
 }
 
+// The level of a colour in a heat map, and the letter that stands for it.
+export const levelOf = (value, scale) =>
+  Number.isNaN(value)
+    ? "n"
+    : 8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, value / scale)) : 0) + 0.5);
+export const letterOf = (value, scale) => LEVELS[levelOf(value, scale)] ?? "n";
+export const scaleOf = (values) => Math.max(0, ...values.filter(Number.isFinite).map(Math.abs));
+
 // The heat map of an array: as the Trace has it, or made of the elements where it holds them all.
 export function heatOf(value) {
   if (typeof value !== "object" || !value?.sample) return null;
@@ -59,18 +67,12 @@ export function heatOf(value) {
     sample.some((v) => typeof v === "object")
   )
     return null;
-  const numbers = sample.map((v) =>
-    typeof v === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[v] : Number(v),
-  );
-  const scale = Math.max(0, ...numbers.filter(Number.isFinite).map(Math.abs));
-  const level = (v) =>
-    Number.isNaN(v)
-      ? "n"
-      : LEVELS[8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, v / scale)) : 0) + 0.5)];
+  const numbers = sample.map(numberOf),
+    scale = scaleOf(numbers);
   return {
     shape: shape.length > 1 ? [sample.length / shape.at(-1), shape.at(-1)] : [1, sample.length],
     scale,
-    levels: numbers.map(level).join(""),
+    levels: numbers.map((v) => letterOf(v, scale)).join(""),
   };
 }
 

@@ -15,14 +15,7 @@ import {
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { cellsBeside, columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
-import {
-  MANY,
-  groupTree,
-  groupsAround,
-  openAtFirst,
-  operationsIn,
-  visible,
-} from "./groups.js";
+import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
@@ -772,7 +765,6 @@ export function drawGraph(
     stands: (id) => standsFor.get(id) ?? id,
     wire: (edge) => wires.get(edge),
     isGroup: (id) => Boolean(tree?.groups.has(id)),
-    large: nodes.length > MANY,
     nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
   };
 }

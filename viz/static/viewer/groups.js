@@ -7,7 +7,7 @@
 import constants from "./constants.json" with { type: "json" };
 
 // nodes beyond which a graph is never shown whole at first
-export const MANY = constants.many;
+const MANY = constants.many;
 const { few: FEW, most: MOST, outline: OUTLINE } = constants;
 const DEEPEST = 12, // blocks inside one another that make groups; a recursion goes deeper
   LINE_LABEL = 30; // characters of a source line that a label holds

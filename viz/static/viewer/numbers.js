@@ -3,6 +3,11 @@
 import constants from "./constants.json" with { type: "json" };
 
 const WORDS = { nan: "NaN", inf: "∞", "-inf": "−∞" };
+const NOT_IN_JSON = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+
+// A number of a Trace; NaN for what is none.
+export const numberOf = (value) =>
+  typeof value === "string" ? NOT_IN_JSON[value] : Number(value ?? NaN);
 
 export function short(value) {
   if (value === undefined || value === null) return "";

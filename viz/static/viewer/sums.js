@@ -1,9 +1,10 @@
 // Arithmetic on a Trace's own numbers: sums of what it recorded. Null where an array is known only
 // by a summary.
 
+import { numberOf } from "./numbers.js";
+
 export function flat(value) {
-  if (typeof value === "number" || typeof value === "boolean") return [Number(value)];
-  if (typeof value === "string") return [{ nan: NaN, inf: Infinity, "-inf": -Infinity }[value]];
+  if (["number", "boolean", "string"].includes(typeof value)) return [numberOf(value)];
   if (!value?.sample || value.sample.length !== value.shape.reduce((a, b) => a * b, 1)) return null;
   const parts = value.sample.map(flat);
   return parts.some((p) => p === null) ? null : parts.flat();

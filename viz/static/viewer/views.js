@@ -82,7 +82,6 @@ export function viewShelf(host, wanted = [], before = null) {
     // those that stand in the table's place
     covering: () => ready.filter((one) => open.has(one.name) && !one.beside),
     ready,
-    isOpen: (name) => open.has(name),
     names: () => [...open.keys()],
     set: (name, on) => ready.filter((view) => view.name === name).forEach((view) => set(view, on)),
     onChange: (tell) => changed.push(tell),

@@ -2,6 +2,7 @@
 // sees which elements meet in it, their products and the sum; in the reverse pass, which shares an
 // element of an operand receives.
 
+import { scaleOf } from "../arrays.js";
 import { h } from "../dom.js";
 import { columnName } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
@@ -13,7 +14,6 @@ import {
   leadingOf,
   leadingPlaces,
   samePlace,
-  scaleOf,
   sliceOf,
   symbolText,
   thumb,

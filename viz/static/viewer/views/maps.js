@@ -1,6 +1,6 @@
 // Maps of an array: its last two axes as tables of cells that can be pointed at, and in small.
 
-import { heatMap, LEVELS } from "../arrays.js";
+import { heatMap, letterOf, levelOf } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { labelOf, plain, symbolRuns } from "../formulas.js";
 import { short } from "../numbers.js";
@@ -16,13 +16,6 @@ export const inBrackets = (v) => (v < 0 || Object.is(v, -0) ? `(${short(v)})` : 
 const ACCENTS = { d: "dot", g: "bar" };
 export const symbolText = (node, column) =>
   plain(symbolRuns({ ...labelOf(node), accent: ACCENTS[column] }));
-
-// The level of a colour, as in heat maps.
-export const levelOf = (value, scale) =>
-  Number.isNaN(value)
-    ? "n"
-    : 8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, value / scale)) : 0) + 0.5);
-export const scaleOf = (values) => Math.max(0, ...values.filter(Number.isFinite).map(Math.abs));
 
 // A table of cells. cells: rows of {value, at}; lit: texts of places that are marked, and with what
 // class.
@@ -102,10 +95,7 @@ export function leadingPlaces(shape) {
 
 // A map in small.
 export function thumb(cells, scale) {
-  const levels = cells.flat().map(({ value }) => {
-    const level = levelOf(value, scale);
-    return level === "n" ? "n" : LEVELS[level];
-  });
+  const levels = cells.flat().map(({ value }) => letterOf(value, scale));
   const heat = { shape: [cells.length, cells[0].length], scale, levels: levels.join("") };
   return s("svg", { width: 34, height: 34, viewBox: "0 0 34 34" }, heatMap(heat, 0, 0, 34, 34));
 }

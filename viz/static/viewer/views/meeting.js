@@ -2,11 +2,9 @@
 // declares (`terms`), run for one element of the result, or of an operand that receives a share.
 
 import { key } from "../fold.js";
+import { numberOf } from "../numbers.js";
 
 export const elementCount = (shape) => shape.reduce((a, b) => a * b, 1);
-
-const AS_NUMBER = { nan: NaN, inf: Infinity, "-inf": -Infinity };
-const numbersOf = (elements) => elements.map((v) => AS_NUMBER[v] ?? Number(v));
 
 // What the Trace holds of a value: all elements, or parts of a large array. Null for neither.
 export function heldOf(value) {
@@ -15,9 +13,9 @@ export function heldOf(value) {
   const elements = value.elements ?? value.sample ?? [],
     { shape, parts } = value;
   if (!shape || elements.some((v) => v.re !== undefined)) return null; // complex numbers
-  if (elements.length === elementCount(shape)) return { shape, elements: numbersOf(elements) };
+  if (elements.length === elementCount(shape)) return { shape, elements: elements.map(numberOf) };
   if (!parts) return null;
-  return { shape, parts: parts.map((one) => ({ ...one, elements: numbersOf(one.elements) })) };
+  return { shape, parts: parts.map((one) => ({ ...one, elements: one.elements.map(numberOf) })) };
 }
 
 const flatIndex = (shape, at) => at.reduce((sum, i, axis) => sum * shape[axis] + i, 0);

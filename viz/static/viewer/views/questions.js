@@ -1,6 +1,7 @@
 // What predict mode asks before a step, whether an answer is right, and what a wrong one suggests.
 
 import { key } from "../fold.js";
+import { numberOf } from "../numbers.js";
 
 // relative: three digits are enough, and a rounded intermediate result may be used
 const TOLERANCE = 0.005,
@@ -47,11 +48,6 @@ export function asked(node, step, k, sizeOf = () => 1) {
   }
   return { kind: "element", value: value.sample[at], index, at };
 }
-
-const numberOf = (value) =>
-  typeof value === "string"
-    ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[value]
-    : Number(value ?? NaN);
 
 export function near(answer, value, tolerance = TOLERANCE) {
   const truth = numberOf(value);

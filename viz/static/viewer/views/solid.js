@@ -5,8 +5,9 @@
 // its other sides.
 
 import { s } from "../dom.js";
+import { levelOf, scaleOf } from "../arrays.js";
 import { elementAt } from "./meeting.js";
-import { levelOf, scaleOf, symbolText } from "./maps.js";
+import { symbolText } from "./maps.js";
 
 const MOST_LAYERS = 24, // rows, columns and layers of a solid that is drawn
   FRONT_SIDE = 240, // pixels
