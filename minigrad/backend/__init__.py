@@ -89,6 +89,7 @@ from .layout import (
     copy_in_order,
     copy_with_strides_of,
     diagonal_view,
+    fills_memory,
     has_strides_of,
     is_dense,
     is_expanded,

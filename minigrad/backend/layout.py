@@ -141,8 +141,12 @@ def is_dense(array: Array) -> bool:
     """Whether the array fills its memory without holes or overlaps, in any order of axes
     ("non-overlapping and dense").
     """
-    expected = array.dtype.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+    return fills_memory(array.strides, array.shape, array.dtype.itemsize)
+
+
+def fills_memory(strides: Shape, shape: Shape, expected: int) -> bool:
+    """Whether an array with these byte steps is dense. expected: bytes of an element."""
+    for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:
             if stride != expected:
                 return False

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 from .. import backend
 from ..errors import ProgramError
 from ..ops.elementwise import cast
-from .effects_code import fresh
 from .fused import Fused, cuda_device
 from .graph_products import GraphLibrary
 from .instructions import Instruction, Operand, Type
 from .lower import shaped_by_values
+from .memory import fresh
 from .run import Replayer, interpret
 
 if TYPE_CHECKING:

@@ -41,11 +41,7 @@ class _PartsWriter:
         self.written: list[Instruction] = []
         self.phase = ""
         self.maker = {n: i for i in program.instructions for n in i.outputs}
-        self.readers: dict[int, list[Instruction]] = {}
-        self.kept = {*program.kept()}
-        for i in program.instructions:
-            for n in i.reads():
-                self.readers.setdefault(n, []).append(i)
+        self.instructions, self.readers = program.instructions, program.readers()
 
     def parts_of(self, instruction: Instruction) -> list[Instruction] | None:
         """The parts of a composite operation, the last of which makes its result; None for an
@@ -73,14 +69,12 @@ class _PartsWriter:
     def is_absorbed(self, instruction: Instruction) -> bool:
         """Whether it makes products of rows and columns only for sums of them that are taken
         apart."""
-        readers = self.readers.get(instruction.outputs[0], ())
-        return (
-            self._dots(instruction) is not None
-            and instruction.outputs[0] not in self.kept
-            and all(
-                i.outputs[0] not in self.whole and self._sum_of_products(i) is not None
-                for i in readers
-            )
+        places = self.readers.get(instruction.outputs[0], ())
+        if self._dots(instruction) is None or len(self.instructions) in places:
+            return False
+        readers = [self.instructions[at] for at in places]
+        return all(
+            i.outputs[0] not in self.whole and self._sum_of_products(i) is not None for i in readers
         )
 
     def _sum_of_products(self, instruction: Instruction) -> Any:

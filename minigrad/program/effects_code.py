@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backend import copy_with_strides_of, is_immutable
 from ..core.tensor import Tensor, ensure_version, make_leaf, wrap, write_payload
 from .bindings import GradientBinding, StateBinding
+from .memory import fresh
 from .ready_code import ObjectNames
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ Effects = tuple[
     Callable[[Sequence[Any], Any], None],
 ]
 """`outcome` and `commit`."""
-
-
-def fresh(array: Any) -> Any:
-    """A copy in the same layout: memory that no program reads or writes."""
-    return array if is_immutable(array) else copy_with_strides_of(array, array)
 
 
 def effects_code(runner: Replayer, owned: Collection[int] | None = None) -> Effects:

@@ -280,7 +280,7 @@ def groups(program: Program) -> list[list[int]]:
     nothing that a member reads depends on the chain through an instruction outside it: the order of
     the program is kept. Views, draws, and what has no expression stay as they are.
     """
-    readers = _readers(program)
+    readers = program.readers()
     chain_of: dict[int, _Chain] = {}
     for at, instruction in enumerate(program.instructions):
         read = {
@@ -310,16 +310,6 @@ def groups(program: Program) -> list[list[int]]:
     ]
 
 
-def _readers(program: Program) -> dict[int, list[int]]:
-    """For each value the places of the instructions that read it; the place after the last one
-    reads all that lives on.
-    """
-    found: dict[int, list[int]] = {n: [len(program.instructions)] for n in program.kept()}
-    for n, at, _ in program.edges():
-        found.setdefault(n, []).append(at)
-    return found
-
-
 def _interface(
     program: Program, members: Sequence[int], readers: dict[int, list[int]]
 ) -> tuple[list[int], list[int]]:
@@ -337,7 +327,7 @@ def fused(program: Program) -> Program:
     unless all values are on one CUDA device.
     """
     cuda_device(program, "fused")
-    readers, chains = _readers(program), groups(program)
+    readers, chains = program.readers(), groups(program)
     inside = {m for members in chains for m in members}
     last = {members[-1]: members for members in chains}
     made: list[Instruction] = []

@@ -29,8 +29,8 @@ class GeneratedCode:
         self.statics: dict[str, Any] = {}
         # views that are made once, with the buffers: a name, and the expression
         self.views: list[tuple[str, str]] = []
-        # name, place in the arena, Type, strides
-        self.buffers: list[tuple[str, Allocation, Type, tuple[int, ...]]] = []
+        # name, place in the arena, Type, strides (None: row after row)
+        self.buffers: list[tuple[str, Allocation, Type, tuple[int, ...] | None]] = []
         self.fresh_peak = 0
         self.fixed: set[int] = set()  # values that lie in the same memory in every run
         self._by_kind: dict[Any, str] = {}
@@ -101,11 +101,13 @@ class GeneratedCode:
         return name
 
 
-def laid_out(memory: Any, kind: Any, strides: tuple[int, ...]) -> Any:
+def laid_out(memory: Any, kind: Any, strides: tuple[int, ...] | None) -> Any:
     """A view of this type of a buffer of bytes, whose axes lie in memory as `strides` say
-    (which fill it without holes).
+    (which fill it without holes), or row after row (None).
     """
     flat = memory[: kind.nbytes].view(kind.dtype)
+    if strides is None:
+        return flat.reshape(kind.shape)
     order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], axis))
     shape = tuple(kind.shape[axis] for axis in order)
     inverse = sorted(range(len(order)), key=order.__getitem__)

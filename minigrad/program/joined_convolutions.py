@@ -12,7 +12,6 @@ products may add in another order, and the gradient of x is rounded once, not on
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -46,8 +45,7 @@ class _Joining:
     def __init__(self, program: Program) -> None:
         self.types, self.made = list(program.types), list[Instruction]()
         self._maker = {n: i for i in program.instructions for n in i.outputs}
-        self._readers = Counter(n for i in program.instructions for n in i.reads())
-        self._readers.update(dict.fromkeys(program.kept(), 2))
+        self._readers = program.readers()
         self._slices: dict[int, list[tuple[slice, int]]] = {}  # of the channels of each value
         self._of: dict[Any, dict[int, Instruction]] = {}  # what is made of such slices, by kind
         for i in program.instructions:
@@ -92,7 +90,9 @@ class _Joining:
     def _read_once(self, number: int, primitive: Primitive) -> Instruction | None:
         """What makes a value, if it is this operation on values and is read by one other alone."""
         maker = self._maker.get(number)
-        fits = maker is not None and maker.primitive is primitive and self._readers[number] == 1
+        fits = (
+            maker is not None and maker.primitive is primitive and len(self._readers[number]) == 1
+        )
         return maker if fits and maker and len(maker.reads()) == len(maker.operands) else None
 
     # ---------------------------------------------------------------------------------- forward

@@ -219,16 +219,8 @@ class Lowered(GeneratedCode):
             if facts.root[number] != number and self._made_once_as_view(instruction, number):
                 self._release(at, dying, None)
                 return []
-            if (
-                facts.root[number] == number
-                and facts.strides[number] is not None
-                and number not in self._escaping
-            ):
+            if facts.root[number] == number:
                 written = self._into(at, instruction, operands, dying)
-                if written is not None:
-                    return written
-            if facts.root[number] == number and number in self._escaping:
-                written = self._into_new_memory(at, instruction, operands, dying)
                 if written is not None:
                     return written
             if (total := self._total(instruction)) is not None:
@@ -275,16 +267,14 @@ class Lowered(GeneratedCode):
             if strides is None:
                 out = f"n{n}"
                 piece = self.arena.take(kind.nbytes)
-                self.buffers.append((out, piece, Type((1,), kind.dtype), (kind.dtype.itemsize,)))
+                self.buffers.append((out, piece, Type((1,), kind.dtype), None))
                 self._one_element.add(n)
                 if n in self._read_as_numbers:
                     after.append(f"v{n} = n{n}[0]")
                 else:
                     self.fixed.add(n)
             elif n in self._escaping:
-                like = f"dtype_{kind.dtype}"
-                self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
-                before.append(f"v{n} = new_memory({kind.shape}, {like})")
+                before.append(self._new_memory(n))
             else:
                 piece = self.arena.take(kind.nbytes)
                 self.fixed.add(n)
@@ -387,52 +377,61 @@ class Lowered(GeneratedCode):
     def _into(
         self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
     ) -> list[str] | None:
-        """The instruction written into a buffer, None where no kernel can."""
-        program, facts = self.program, self.facts
+        """The instruction written by its kernel into a buffer, or into memory of its own where it
+        lives on as a result; None where no kernel can."""
+        primitive, number = instruction.primitive, instruction.outputs[0]
+        kind, strides = self.program.types[number], self.facts.strides[number]
+        lives_on = number in self._escaping
         make = self._kernel(instruction)
         if (
             make is None
-            and instruction.primitive.takes_out
+            and not lives_on
+            and primitive.takes_out
             and instruction.reads() == [o for o in instruction.operands if type(o) is int]
         ):
             make = self._filling(instruction)
-        number = instruction.outputs[0]
-        kind, strides = program.types[number], facts.strides[number]
-        assert strides is not None
-        if (
-            make is None
-            or not kind.nbytes
-            or kind.nbytes != facts.size[number]
-            or not kind.shape
-            or not _dense(strides, kind)
-        ):
+        if make is None or strides is None or not kind.nbytes or not kind.shape:
+            return None
+        in_rows = row_major(strides, kind.shape, kind.dtype)
+        dense = backend.fills_memory(strides, kind.shape, kind.dtype.itemsize)
+        if not (in_rows if lives_on else dense and kind.nbytes == self.facts.size[number]):
             return None
         scratches: list[Allocation] = []
         line = self._line(instruction, operands, kind, strides, scratches)
-        self.fixed.add(number)
         buffers, views = len(self.buffers), len(self.views)
+        if not lives_on:
+            self.fixed.add(number)
         lines: list[str] | None = make(line)
-        if lines is None or (
-            (instruction.primitive.takes_out or ".dot(" in "".join(lines))
-            and not row_major(strides, kind.shape, kind.dtype)
-        ):
+        refused = lines is None or (
+            not in_rows and (primitive.takes_out or ".dot(" in "".join(lines))
+        )
+        roots, shared = dying.get(at, []), None
+        if refused:
             self.fixed.discard(number)
             del self.buffers[buffers:], self.views[views:]
-            for slot in scratches:
-                self.arena.give(slot)
+        elif lives_on:
+            lines = [self._new_memory(number), *(lines or ())]
+        else:
+            shared = self._taken_over(instruction, roots) if line.in_place else None
+            self.taken_over += shared is not None
+            slot = self.arena.take(kind.nbytes) if shared is None else shared
+            self.slot_of[number] = self.place_of[number] = slot
+            self.buffers.append((f"v{number}", slot, kind, strides))
+        for scratch in scratches:
+            self.arena.give(scratch)
+        if refused:
             return None
-        roots = dying.get(at, [])
-        shared = self._taken_over(instruction, roots) if line.in_place else None
-        self.taken_over += shared is not None
-        slot = self.arena.take(kind.nbytes) if shared is None else shared
-        self.slot_of[number] = self.place_of[number] = slot
-        self.buffers.append((f"v{number}", slot, kind, strides))
-        for s in scratches:
-            self.arena.give(s)
         self._release(at, dying, shared)
-        if number in roots:  # it has no reader
+        if number in roots and not lives_on:  # it has no reader
             self.arena.give(slot)
         return lines
+
+    def _new_memory(self, number: int) -> str:
+        """The line that gives a value memory of its own."""
+        kind = self.program.types[number]
+        like = f"dtype_{kind.dtype}"
+        self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
+        return f"v{number} = new_memory({kind.shape}, {like})"
 
     def _taken_over(self, instruction: Instruction, roots: list[int]) -> Allocation | None:
         """The buffer of an operand that is read for the last time (it is among `roots`) and lies
@@ -445,32 +444,6 @@ class Lowered(GeneratedCode):
                 same = types[o].shape == kind.shape and types[o].nbytes == kind.nbytes
                 shared = self.slot_of[o] if same and strides[o] == strides[number] else shared
         return shared
-
-    def _into_new_memory(
-        self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
-    ) -> list[str] | None:
-        """The instruction written by its kernel into memory of its own, which lives on as a result;
-        None where no kernel can."""
-        number = instruction.outputs[0]
-        kind, strides = self.program.types[number], self.facts.strides[number]
-        make = self._kernel(instruction)
-        if make is None or strides is None or not kind.nbytes or not kind.shape:
-            return None
-        if not row_major(strides, kind.shape, kind.dtype):
-            return None
-        scratches: list[Allocation] = []
-        buffers, views = len(self.buffers), len(self.views)
-        line = self._line(instruction, operands, kind, strides, scratches)
-        lines: list[str] | None = make(line)
-        for slot in scratches:
-            self.arena.give(slot)
-        if lines is None:
-            del self.buffers[buffers:], self.views[views:]
-            return None
-        self._release(at, dying, None)
-        like = f"dtype_{kind.dtype}"
-        self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
-        return [f"v{number} = new_memory({kind.shape}, {like})", *lines]
 
     def _kernel(self, instruction: Instruction) -> Any:
         """What writes the lines of the operation's kernel; None if it has none for these dtypes."""
@@ -495,8 +468,7 @@ class Lowered(GeneratedCode):
             name = f"s{number}_{len(scratches)}"
             alike = tuple(s // kind.dtype.itemsize * dtype.itemsize for s in strides)
             as_result = needed.shape == kind.shape
-            laid = alike if as_result else row_major_strides(needed)
-            self.buffers.append((name, slot, needed, laid))
+            self.buffers.append((name, slot, needed, alike if as_result else None))
             return name
 
         types: list[Any] = []
@@ -617,21 +589,3 @@ def check_shape(kind: Type, shown: str, name: str, result: Any) -> None:
             " recorded: its shape depends on values. Record the part before it and the part after"
             " it separately."
         )
-
-
-def row_major_strides(kind: Type) -> tuple[int, ...]:
-    """The byte steps of an array of this type that lies row after row."""
-    steps = [kind.dtype.itemsize]
-    for n in reversed(kind.shape[1:]):
-        steps.append(steps[-1] * n)
-    return tuple(reversed(steps))
-
-
-def _dense(strides: tuple[int, ...], kind: Any) -> bool:
-    expected = kind.dtype.itemsize
-    for stride, n in sorted(zip(strides, kind.shape, strict=True)):
-        if n > 1:
-            if stride != expected:
-                return False
-            expected *= n
-    return True

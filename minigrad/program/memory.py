@@ -15,7 +15,15 @@ from bisect import bisect, insort
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from ..backend import PYTHON_SCALARS, Array, NumpyArray, is_immutable, numpy, owner_of
+from ..backend import (
+    PYTHON_SCALARS,
+    Array,
+    NumpyArray,
+    copy_with_strides_of,
+    is_immutable,
+    numpy,
+    owner_of,
+)
 
 if TYPE_CHECKING:
     from .program import Program
@@ -39,18 +47,8 @@ class Facts:
         ] * count  # an ordinary array or number, as kernels return it (nothing to convert)
         self._owners: list[Any] = [None] * count
 
-    def given(self, number: int, array: Array) -> None:
-        """Note an input, captured value or constant."""
-        self._note(number, array, [])
-
-    def made(
-        self, numbers: tuple[int, ...], results: tuple[Array, ...], operands: list[int]
-    ) -> None:
-        """Note the results of an instruction that read `operands`."""
-        for number, array in zip(numbers, results, strict=True):
-            self._note(number, array, operands)
-
-    def _note(self, number: int, array: Array, operands: list[int]) -> None:
+    def note(self, number: int, array: Array, operands: Sequence[int] = ()) -> None:
+        """Note what is given, or a result of an instruction that read `operands`."""
         if is_immutable(array) or type(array) in PYTHON_SCALARS:
             return
         self.strides[number] = tuple(array.strides)
@@ -70,6 +68,11 @@ class Facts:
     def done(self) -> None:
         """The run is over: hold no arrays."""
         self._owners = []
+
+
+def fresh(array: Any) -> Any:
+    """A copy in the same layout: memory that no program reads or writes."""
+    return copy_with_strides_of(array, array)
 
 
 def overlap_key(array: Array) -> int:

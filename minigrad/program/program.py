@@ -7,7 +7,6 @@ those above make one from scratch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -61,13 +60,15 @@ class Program:
         """The value's own name, or %number."""
         return self.names.get(number) or f"%{number}"
 
-    def edges(self) -> Iterator[tuple[int, int, int]]:
-        """(value read, index of the instruction that reads it, position among that instruction's
-        reads), in order.
+    def readers(self) -> dict[int, list[int]]:
+        """For each value the indices of the instructions that read it; the number of instructions
+        for one that lives on.
         """
+        found: dict[int, list[int]] = {n: [len(self.instructions)] for n in self.kept()}
         for at, instruction in enumerate(self.instructions):
-            for position, number in enumerate(instruction.reads()):
-                yield number, at, position
+            for number in instruction.reads():
+                found.setdefault(number, []).append(at)
+        return found
 
     def makers(self) -> list[int]:
         """For each value the index of the instruction that makes it, -1 for inputs, captured

@@ -55,15 +55,10 @@ class _Again:
         self._block: dict[int, Block] = {m: b for b in self.finder.blocks() for m in b.members}
         self._copy: dict[tuple[int, int], int] = {}  # by block and value
         self._wanted: dict[int, list[int]] = {}  # values, by the block that computes them again
-        readers: dict[int, list[int]] = {}
-        for at, instruction in enumerate(program.instructions):
-            for n in instruction.reads():
-                readers.setdefault(n, []).append(at)
-        kept = {*program.kept()}
-        for n, places in readers.items():
+        for n, places in program.readers().items():
             own = self._block.get(self._maker.get(n, -1))
             others = [self._block.get(at) for at in places]
-            if own is None or n in kept or None in others or self.chain(n) is None:
+            if own is None or None in others or self.chain(n) is None:
                 continue
             for block in {id(b): b for b in others if b is not None and b is not own}.values():
                 self._wanted.setdefault(id(block), []).append(n)

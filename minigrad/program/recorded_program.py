@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.backward import grad as _gradients
-from ..backend import copy_with_strides_of, is_immutable
 from ..core.tensor import Leaf, Tensor
 from ..errors import NoGradientError, ProgramError
 from .bindings import GradientBinding, TensorBinding
+from .memory import fresh
 from .program import Program
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def program_of(
         elif number in read:
             if isinstance(place, TensorBinding):
                 recorder.frozen.append(place.owner)
-            constants[number] = array if is_immutable(array) else copy_with_strides_of(array, array)
+            constants[number] = fresh(array)
             if place is not None and place.name not in ("p", "state"):
                 recorder.names[number] = place.name
     decisions = [

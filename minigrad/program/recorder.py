@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import backend, observers
-from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
+from ..backend import Array, device_of, is_immutable, materialise
 from ..core import observe
 from ..core.apply import compute
 from ..core.graph import state
@@ -45,6 +45,7 @@ from .instructions import (
     map_params,
     refs_in,
 )
+from .memory import fresh
 from .naming import tensors_of, users_line
 from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
 from .phases import Phases
@@ -258,8 +259,7 @@ class Recorder:
         """A copy of an array from outside, one for all tensors on it."""
         if is_immutable(array) or id(array) in self._payloads:
             return array
-        made = copy_with_strides_of(array, array)
-        self._payloads[id(array)] = self._from_outside(made)
+        self._payloads[id(array)] = self._from_outside(fresh(array))
         return array
 
     def tensor_made(self, tensor: Tensor) -> None:

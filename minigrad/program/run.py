@@ -31,10 +31,10 @@ from ..core.apply import compute
 from ..core.tensor import Tensor
 from ..errors import ProgramError
 from .bindings import TensorBinding
-from .effects_code import Effects, effects_code, fresh
+from .effects_code import Effects, effects_code
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
-from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
+from .memory import Facts, fresh, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def interpret(
         values[number] = array
     if facts is not None:
         for number in (*program.inputs, *program.captured, *program.constants):
-            facts.given(number, values[number])
+            facts.note(number, values[number])
     if seen is not None:
         seen[:] = values
     last = program.last_reads()
@@ -95,10 +95,11 @@ def interpret(
                 )
             if facts is not None:
                 facts.plain[instruction.outputs[0]] = primitive.outputs == 1 and results[0] is raw
-                facts.made(instruction.outputs, results, instruction.reads())
             for number, result in zip(instruction.outputs, results, strict=True):
                 check_shape(program.types[number], program.name_of(number), primitive.name, result)
                 values[number] = result
+                if facts is not None:
+                    facts.note(number, result, instruction.reads())
                 if seen is not None:
                     seen[number] = fresh(result)
             for number in (*instruction.reads(), *instruction.outputs):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import autograd, backend, functions
-from ..backend import copy_with_strides_of, is_immutable
+from ..backend import is_immutable
 from ..core import observe
 from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor
@@ -27,7 +27,7 @@ from ..observers import calls
 from ..ops import random
 from ..optim.optimizer import Optimizer
 from .guards import has_hooks
-from .memory import overlapping
+from .memory import fresh, overlapping
 
 TOLERANCE = 1e-3
 """Share of the largest element by which two runs of a call may differ; memory in another place can
@@ -129,7 +129,7 @@ class Snapshot:
         if slots.view_of is not None and id(tensor) not in self._alone:
             self._add(slots.view_of.base)
         elif id(slots.array) not in self._copies:
-            self._copies[id(slots.array)] = _fresh(slots.array)
+            self._copies[id(slots.array)] = fresh(slots.array)
         if slots.grad is not None:
             self._add(slots.grad)
 
@@ -322,15 +322,11 @@ def _settings() -> tuple[Any, ...]:
     return state.recording, backend.default_dtype(), autograd.training
 
 
-def _fresh(array: Any) -> Any:
-    return array if is_immutable(array) else copy_with_strides_of(array, array)
-
-
 def _copied(value: Any) -> Any:
     """A value of an optimiser's state with memory of its own."""
     if isinstance(value, list | tuple):
         return type(value)(_copied(v) for v in value)
-    return _fresh(value) if hasattr(value, "dtype") else value
+    return fresh(value) if hasattr(value, "dtype") else value
 
 
 def alike(a: Any, b: Any) -> bool:

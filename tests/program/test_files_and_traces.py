@@ -202,10 +202,10 @@ def test_traces_write_nothing_and_have_an_end() -> None:
         trace(long, tensor(1)).as_trace(tensor(1))
 
 
-def test_edges_and_makers() -> None:
+def test_readers_and_makers() -> None:
     """What drawings read: who reads what, who makes what."""
     program = trace(lambda x, i: (x * x)[i], tensor(3), mg.tensor([0, 2]))
-    assert list(program.edges()) == [(0, 0, 0), (0, 0, 1), (2, 1, 0), (1, 1, 1)]
+    assert program.readers() == {3: [2], 0: [0, 0], 2: [1], 1: [1]}
     assert program.makers() == [-1, -1, 0, 1] and program.last_reads() == [0, 1, 1, 2]
 
 
