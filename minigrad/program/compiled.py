@@ -99,6 +99,9 @@ def compile(
     long as it lives. What cannot be a graph, or is not on such a device, is replayed as it is, and
     `.reason` says why.
 
+    While a call is recorded, no other thread may write to tensors that the function finds: it would
+    write to their copies.
+
     Raises TypeError for what cannot be called, ProgramError where `fuse` finds no Numba and no CUDA
     device.
     """
