@@ -4,6 +4,7 @@ message says where.
 PyTorch's own gradcheck is the oracle for verdicts.
 """
 
+import itertools
 import re
 import warnings
 
@@ -564,7 +565,35 @@ def test_inputs_keep_their_values_after_an_exception() -> None:
 
 def test_large_input_in_fast_mode() -> None:
     w, x = real(60, 80), real(80, seed=1)
-    assert gradcheck(lambda w, x: (w @ x).tanh(), (w, x), fast_mode=True)
+    calls = []
+    f = lambda w, x: calls.append(1) or (w @ x).tanh()
+    assert gradcheck(f, (w, x), fast_mode=True, check_forward_ad=True)
+    assert len(calls) < 20
+
+
+def test_fast_mode_sees_a_backward_and_a_jvp_that_are_wrong_or_differ_from_run_to_run() -> None:
+    numbers = itertools.count(1)
+
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x, way):
+            ctx.way = way
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (2 + 1e-9 * next(numbers) if ctx.way == "other each time" else 2), None
+
+        @staticmethod
+        def jvp(ctx, t, _):
+            return t * (2.5 if ctx.way == "wrong jvp" else 2)
+
+    for way, message in (("other each time", "not reentrant"), ("wrong jvp", "by forward mode")):
+        with pytest.raises(GradcheckError, match=message):
+            gradcheck(
+                lambda x, way=way: F.apply(x, way), real(3), fast_mode=True, check_forward_ad=True
+            )
+    assert gradcheck(lambda x: F.apply(x, "right"), real(3), fast_mode=True, check_forward_ad=True)
 
 
 # ------------------------------------------------------------------------------- PyTorch's verdicts

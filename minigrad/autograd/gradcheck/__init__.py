@@ -93,7 +93,7 @@ def gradcheck(
             if places and check_backward_ad and check_batched_grad:
                 check_batched_reverse(check, places)
             if places and check_forward_ad:
-                check_forward(check, places)
+                check_forward(check, places, fast_mode)
             if places and check_batched_forward_grad:
                 check_batched_forward(check, places)
         except GradcheckError:

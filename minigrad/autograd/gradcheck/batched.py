@@ -9,18 +9,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ... import backend, func, functions
-from ...core.tensor import Tensor, wrap
+from ... import func, functions
+from ...core.tensor import Tensor
 from .. import forward_ad
 from ..backward import grad
-from .comparison import GradcheckError, GradientCheck, host, random_leaf, wide
+from .comparison import GradcheckError, GradientCheck, host, random_like, wide
 
 
 def check_batched_reverse(check: GradientCheck, places: Sequence[int]) -> None:
     """The gradients of each output, for two cotangents."""
     outputs, inputs = check.outputs(), check.tensors
     numbers = [i for i, _ in check.checked]
-    random = backend.random_generator(4)
     for place in places:
         out = outputs[place]
         pull = functools.partial(
@@ -28,7 +27,7 @@ def check_batched_reverse(check: GradientCheck, places: Sequence[int]) -> None:
         )
         _compare(
             check,
-            [wrap(random_leaf(random, out, False).array) for _ in range(2)],
+            random_like([out, out], 4),
             pull,
             functools.partial(pull, is_grads_batched=True),
             "incoming gradients",
@@ -38,7 +37,6 @@ def check_batched_reverse(check: GradientCheck, places: Sequence[int]) -> None:
 
 def check_batched_forward(check: GradientCheck, places: Sequence[int]) -> None:
     """The tangents of all outputs, for two tangents of each input."""
-    random = backend.random_generator(5)
     for i, x in check.checked:
 
         def push(tangent: Tensor, i: int = i, x: Tensor = x) -> list[Tensor]:
@@ -51,7 +49,7 @@ def check_batched_forward(check: GradientCheck, places: Sequence[int]) -> None:
 
         _compare(
             check,
-            [wrap(random_leaf(random, x, False).array) for _ in range(2)],
+            random_like([x, x], 5),
             push,
             func.vmap(push),
             "tangents",

@@ -114,6 +114,17 @@ def random_leaf(random: Any, like: Tensor, non_contiguous: bool) -> Tensor:
     return out
 
 
+def random_like(tensors: Sequence[Tensor], seed: int) -> list[Tensor]:
+    """Random numbers in the shapes and dtypes of tensors, as constants."""
+    random = backend.random_generator(seed)
+    return [wrap(random_leaf(random, x, False).array) for x in tensors]
+
+
+def real_product(a: Any, b: Any) -> float:
+    """The real part of ā · b."""
+    return float((host.conj(a) * b).real.sum())
+
+
 def label(number: complex) -> str:
     return "1" if number == 1 else "1j"
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ... import backend
 from ...core.tensor import Tensor, wrap
-from .comparison import GradcheckError, GradientCheck, host, units, wide, wide_dtype
+from .comparison import (
+    GradcheckError,
+    GradientCheck,
+    host,
+    random_like,
+    real_product,
+    units,
+    wide,
+    wide_dtype,
+)
 
 
 def central_differences(
@@ -40,15 +49,38 @@ def check_forms(outputs: Sequence[Tensor], *moved: Sequence[Tensor]) -> None:
         )
 
 
+def projections_agree(
+    check: GradientCheck,
+    places: Sequence[int],
+    us: Sequence[Tensor],
+    products: Callable[[int, Tensor], list[float]],
+) -> bool:
+    """fast_mode: whether `products(k, v)` are Re(ūᵀ J v) by finite differences, for the k-th input
+    that is checked, a random v, and the u of each output.
+
+    Where they disagree the full comparison finds out where.
+    """
+    outputs = check.outputs()
+    for k, (_, x) in enumerate(check.checked):
+        (v,) = random_like([x], 3 + k)
+        ahead, behind = (_moved(check, x, ..., step * v.array) for step in (check.eps, -check.eps))
+        check_forms(outputs, ahead, behind)
+        for place, u, analytical in zip(places, us, products(k, v), strict=True):
+            difference = wide(ahead[place], u) - wide(behind[place], u)
+            numerical = real_product(wide(u, u), difference) / (2 * check.eps)
+            scale = float(host.abs(wide(u, u)).sum() * host.abs(wide(v, v)).sum())
+            if not abs(numerical - analytical) <= check.atol * scale + check.rtol * abs(numerical):
+                return False
+    return True
+
+
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """All indices, in row-major order."""
     return itertools.product(*map(range, shape))
 
 
-def _moved(
-    check: GradientCheck, x: Tensor, index: tuple[int, ...], step: complex
-) -> tuple[Tensor, ...]:
-    """The outputs with one element of an input moved.
+def _moved(check: GradientCheck, x: Tensor, index: Any, step: Any) -> tuple[Tensor, ...]:
+    """The outputs with one element of an input moved, or with all of them (index: an Ellipsis).
 
     It is moved in its own memory, so that functions that refer to the input otherwise see it too.
     """

@@ -25,14 +25,15 @@ from .comparison import (
     host,
     label,
     pull,
-    random_leaf,
+    random_like,
+    real_product,
     seeded,
     unit,
     units,
     wide,
     wide_dtype,
 )
-from .numerical import central_differences, check_forms, gradient_of
+from .numerical import central_differences, gradient_of, projections_agree
 
 
 def pulled_rows(
@@ -96,34 +97,20 @@ def _check_reentrant(check: GradientCheck, a: Any, b: Any, place: int, i: int) -
 def _projections_agree(
     check: GradientCheck, outputs: Sequence[Tensor], places: Sequence[int], inputs: Sequence[Tensor]
 ) -> bool:
-    """fast_mode: Re(ūᵀ J v) for random u and v, numerically and by reverse mode.
+    """Whether reverse mode gives the products Re(ūᵀ J v) of finite differences, and the same ones
+    twice."""
+    us = random_like([outputs[place] for place in places], 2)
+    gradients = []
+    for place, u in zip(places, us, strict=True):
+        first, second = (pull(outputs[place], inputs, u) for _ in range(2))
+        gradients.append([wide(g, x) for g, x in zip(first, inputs, strict=True)])
+        for (i, x), a, again in zip(check.checked, gradients[-1], second, strict=True):
+            _check_reentrant(check, a, wide(again, x), place, i)
 
-    Where they disagree the full comparison finds out where.
-    """
-    random = backend.random_generator(2)
-    vs = [random_leaf(random, x, False) for x in inputs]
-    for place in places:
-        u = random_leaf(random, outputs[place], False)
-        grads = pull(outputs[place], inputs, wrap(u.array))
-        for x, v, g in zip(inputs, vs, grads, strict=True):
-            before = x.array.copy()
-            try:
-                x.array[...] = before + check.eps * v.array
-                above = check.outputs()
-                ahead = wide(above[place], u).copy()
-                x.array[...] = before - check.eps * v.array
-                below = check.outputs()
-                behind = wide(below[place], u).copy()
-            finally:
-                x.array[...] = before
-            check_forms(outputs, above, below)
-            weights = host.conj(wide(u, u))
-            numerical = float((weights * (ahead - behind)).real.sum()) / (2 * check.eps)
-            analytical = float((host.conj(wide(g, x)) * wide(v, v)).real.sum())
-            scale = float(host.abs(wide(u, u)).sum() * host.abs(wide(v, v)).sum())
-            if not abs(numerical - analytical) <= check.atol * scale + check.rtol * abs(numerical):
-                return False
-    return True
+    def products(k: int, v: Tensor) -> list[float]:
+        return [real_product(of_each[k], wide(v, v)) for of_each in gradients]
+
+    return projections_agree(check, places, us, products)
 
 
 class _DTypeWatch:
@@ -209,9 +196,8 @@ def check_undefined(check: GradientCheck, places: Sequence[int]) -> None:
         return
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
     inputs = check.tensors
-    random = backend.random_generator(3)
-    for chosen, (place, out) in enumerate(zip(places, outputs, strict=True)):
-        v = wrap(random_leaf(random, out, False).array)
+    seeds = random_like(outputs, 3)
+    for chosen, (place, out, v) in enumerate(zip(places, outputs, seeds, strict=True)):
         expected = pull(outputs, inputs, seeded(outputs, chosen, v))
         try:
             alone = pull(out, inputs, v)
