@@ -9,9 +9,9 @@ tangent (`Pushed`), to any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..func import jvp as function_jvp
@@ -163,30 +163,17 @@ class WithParams(Arranged):
     arrays take their places.
     """
 
-    def __init__(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-    ) -> None:
-        super().__init__(primitive, operands, params)
-
     def __call__(self, *tensors: Any) -> Any:
         return self.function(
             *_filled(self.args, tensors), **_filled(self.kwargs, [t.array for t in tensors])
         )
 
 
+@dataclass(frozen=True)
 class _ArgumentNumber:
     """Where a node was among the arguments: its number among `nodes_in`."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _ArgumentNumber and self.number == other.number
-
-    def __hash__(self) -> int:
-        return self.number
+    number: int
 
 
 def _with_places(value: Any, found: list[Node]) -> Any:
@@ -236,13 +223,14 @@ def holds_node(value: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class Pulled:
     """The vector-Jacobian product of `function` by its argument `index`: a function of the same
     arguments and a cotangent.
     """
 
-    def __init__(self, function: Callable[..., Any], index: int) -> None:
-        self.function, self.index = function, index
+    function: Callable[..., Any]
+    index: int
 
     def __call__(self, *values: Any) -> Any:
         *inputs, g = values
@@ -250,23 +238,15 @@ class Pulled:
         _, pull = function_vjp(partial, inputs[self.index])
         return pull(g)[0]
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Pulled and (self.function, self.index) == (
-            other.function,
-            other.index,
-        )
 
-    def __hash__(self) -> int:
-        return hash((Pulled, self.function, self.index))
-
-
+@dataclass(frozen=True)
 class Pushed:
     """The Jacobian-vector product of `function`: a function of its arguments and of a tangent
     for each that is `moving`.
     """
 
-    def __init__(self, function: Callable[..., Any], moving: tuple[bool, ...]) -> None:
-        self.function, self.moving = function, moving
+    function: Callable[..., Any]
+    moving: tuple[bool, ...]
 
     def __call__(self, *values: Any) -> Any:
         inputs, tangents = values[: len(self.moving)], values[len(self.moving) :]
@@ -279,12 +259,3 @@ class Pushed:
 
         points = tuple(x for x, moves in zip(inputs, self.moving, strict=True) if moves)
         return function_jvp(partial, points, tuple(tangents))[1]
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Pushed and (self.function, self.moving) == (
-            other.function,
-            other.moving,
-        )
-
-    def __hash__(self) -> int:
-        return hash((Pushed, self.function, self.moving))

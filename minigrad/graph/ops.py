@@ -112,7 +112,7 @@ class PrimitiveOp(Op):
             if rule is None:
                 continue
             part = pushed(
-                RuleCall(primitive, rule, index, node.params, pull=False), t, args, result
+                RuleCall(primitive, rule, index, node.params, is_pull=False), t, args, result
             )
             total = part if total is None else _added(total, part)
         if total is None or isinstance(total, tuple):

@@ -8,9 +8,10 @@ this file. A rule that needs an unknown shape is called when the graph runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..core.primitive import OUTPUT, SHAPES, Primitive, Rule
+from ..core.primitive import OUTPUT, SHAPES, Primitive, Rule, read_source
 from ..errors import NotDifferentiableError, ShapeError
 from ..functions import sum_to as sum_tensor
 from ..ops import elementwise as ew
@@ -22,6 +23,7 @@ from .inference import DTypeFact, ShapeFact, UnknownFact, is_about_dtype
 from .node import Node, next_birth
 
 
+@dataclass(eq=False)
 class RuleCall:
     """A derivative rule as a function of tensors: the cotangent (or tangent), then what the rule
     names, then (pull) the input itself.
@@ -30,37 +32,20 @@ class RuleCall:
     broadcast axes, the cast.
     """
 
-    def __init__(
-        self, primitive: Primitive, rule: Rule, index: int, params: dict[str, Any], pull: bool
-    ) -> None:
-        self.primitive, self.rule, self.index, self.params, self.is_pull = (
-            primitive,
-            rule,
-            index,
-            params,
-            pull,
-        )
+    primitive: Primitive
+    rule: Rule
+    index: int
+    params: dict[str, Any]
+    is_pull: bool
 
     def with_nodes(self, g: Any, args: Sequence[Any], result: Any) -> Any:
         """The rule on the graph itself. Raises UnknownFact if it needs a shape that is decided
         by what is fed.
         """
-        values = []
-        for source in self.rule.sources:
-            if source >= 0:
-                values.append(args[source])
-            elif source == OUTPUT:
-                values.append(result)
-            else:
-                values.append(tuple(args[SHAPES - source].shape))
-        return self._call(g, values)
+        return self._call(g, [read_source(s, args, result) for s in self.rule.sources])
 
     def _call(self, g: Any, values: list[Any]) -> Any:
-        keywords = {
-            k: self.params.get(k, self.index)
-            for k in self.rule.keywords
-            if k in self.params or k == "index"
-        }
+        keywords = self.rule.keyword_arguments(self.params, self.index)
         c = self.rule.upcasting(g, *values, **keywords)
         if c is None:
             raise NotDifferentiableError(
@@ -123,7 +108,7 @@ def pulled(
     """One input's contribution: the rule on nodes, or (where it needs an unknown shape) a node
     that calls it later.
     """
-    call = RuleCall(primitive, rule, index, node.params, pull=True)
+    call = RuleCall(primitive, rule, index, node.params, is_pull=True)
     flip = not isinstance(g, tuple) and not primitive.conjugates and node.dtype.kind == "c"
     start = next_birth()
     try:
