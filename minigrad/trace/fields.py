@@ -17,14 +17,21 @@ def need(condition: bool, where: str, why: str) -> None:
         raise TraceError(f"{where} {why}.")
 
 
-def field_of(item: Any, key: str, test: Callable[[Any], bool], where: str, what: str) -> Any:
-    """The field `key` of an item, of which `test` must hold. Raises TraceError."""
+Test = Callable[[Any], bool]
+_REQUIRED = object()
+
+
+def field_of(
+    item: Any, key: str, test: Test, where: str, what: str, default: Any = _REQUIRED
+) -> Any:
+    """The field `key` of an item, of which `test` must hold; default: what stands for one that may
+    be absent. Raises TraceError.
+    """
     need(isinstance(item, dict), where, "must be an object")
-    need(
-        key in item and test(item[key]),
-        f"{where}.{key}",
-        f"must be {what}, got {shown(item.get(key))}",
-    )
+    if key not in item and default is not _REQUIRED:
+        return default
+    if key not in item or not test(item[key]):
+        raise TraceError(f"{where}.{key} must be {what}, got {shown(item.get(key))}.")
     return item[key]
 
 
@@ -49,9 +56,26 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def is_one_of(value: Any, names: Any) -> bool:
+def is_object(value: Any) -> bool:
+    """Whether a value is an object."""
+    return isinstance(value, dict)
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a value is true or false."""
+    return isinstance(value, bool)
+
+
+def one_of(names: Any) -> Test:
     """Whether a value of whatever kind is one of some texts."""
-    return isinstance(value, str) and value in names
+    return lambda value: isinstance(value, str) and value in names
+
+
+def list_of(test: Test, length: int | None = None) -> Test:
+    """Whether a value is a list of values of which a test holds, and of that length, if any."""
+    return lambda value: (
+        isinstance(value, list) and length in (None, len(value)) and all(map(test, value))
+    )
 
 
 def is_length(value: Any) -> bool:

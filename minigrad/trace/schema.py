@@ -11,7 +11,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .fields import field_of, is_count, is_length, is_list, is_one_of, is_text, need, shown
+from .fields import (
+    TraceError,
+    field_of,
+    is_count,
+    is_length,
+    is_list,
+    is_object,
+    is_text,
+    is_truth,
+    list_of,
+    need,
+    one_of,
+    shown,
+)
 from .value_schema import check_value
 
 SCHEMA = "minigrad.trace/1"
@@ -53,7 +66,7 @@ def validate(trace: Any) -> Trace:
     columns = _columns(trace)
     for key in ("inputs", "outputs"):
         for i, node in enumerate(trace[key]):
-            need(is_one_of(node, nodes), f"{key}[{i}]", f"names no node: {node!r}")
+            need(one_of(nodes)(node), f"{key}[{i}]", f"names no node: {node!r}")
     for key, values in trace["seed"].items():
         need(key in ("tangents", "adjoints"), f"seed.{key}", "must be tangents or adjoints")
         need(isinstance(values, dict), f"seed.{key}", "must be an object of node ids")
@@ -85,42 +98,27 @@ def _nodes(trace: Trace) -> dict[str, int]:
             where,
             'an object with a text "base"',
         )
-        field_of(node, "kind", lambda v: is_one_of(v, KINDS), where, f"one of {KINDS}")
-        field_of(node, "stage", lambda v: is_one_of(v, STAGES), where, f"one of {STAGES}")
-        field_of(
-            node, "shape", lambda v: is_list(v) and all(map(is_count, v)), where, "a list of sizes"
-        )
+        field_of(node, "kind", one_of(KINDS), where, f"one of {KINDS}")
+        field_of(node, "stage", one_of(STAGES), where, f"one of {STAGES}")
+        field_of(node, "shape", list_of(is_count), where, "a list of sizes")
         field_of(node, "dtype", is_text, where, "a text")
         _tokens(field_of(node, "expr", is_list, where, "a list of tokens"), f"{where}.expr")
         if node["kind"] in ("op", "output"):
             field_of(node, "op", is_text, where, "a text for op and output nodes")
         for key in ("name", "group", "op"):
-            need(key not in node or is_text(node[key]), f"{where}.{key}", "must be a text")
+            field_of(node, key, is_text, where, "a text", "")
         for key in ("sub", "sup"):
-            need(key not in label or is_text(label[key]), f"{where}.label.{key}", "must be a text")
+            field_of(label, key, is_text, f"{where}.label", "a text", "")
         if "span" in node:
             _span(node["span"], f"{where}.span", trace)
-        need(
-            isinstance(node.get("dangling", False), bool),
-            f"{where}.dangling",
-            "must be true or false",
-        )
-        if "saved" in node:
-            need(
-                is_list(node["saved"]) and all(map(is_text, node["saved"])),
-                f"{where}.saved",
-                "must be a list of names",
-            )
+        field_of(node, "dangling", is_truth, where, "true or false", False)
+        field_of(node, "saved", list_of(is_text), where, "a list of names", [])
         if "terms" in node:
             _terms(node["terms"], node["shape"], f"{where}.terms")
         born[name] = i
     for i, node in enumerate(trace["nodes"]):
         _memory(node, f"nodes[{i}].memory", born)
-        need(
-            "of" not in node or is_one_of(node["of"], born),
-            f"nodes[{i}].of",
-            f"names no node: {node.get('of')!r}",
-        )
+        _reference(node, "of", born, f"nodes[{i}].of", "node")
     return born
 
 
@@ -129,21 +127,15 @@ COMBINED = ("sum", "largest")
 
 def _terms(terms: Any, shape: list[int], where: str) -> None:
     """A loop and the indices of the arrays in it: of the result one along each axis."""
-    sizes = field_of(terms, "sizes", lambda v: is_list(v) and all(map(is_count, v)), where, "sizes")
-    field_of(terms, "combine", lambda v: is_one_of(v, COMBINED), where, f"one of {COMBINED}")
+    sizes = field_of(terms, "sizes", list_of(is_count), where, "sizes")
+    field_of(terms, "combine", one_of(COMBINED), where, f"one of {COMBINED}")
     operands = field_of(terms, "operands", is_list, where, "a list of indices")
-    result = field_of(
-        terms,
-        "result",
-        lambda v: is_list(v) and len(v) == len(shape),
-        where,
-        "an index of each axis",
-    )
-    added = terms.get("added", [])
-    good = is_list(added) and all(is_count(n) and n < len(operands) for n in added)
-    need(good, f"{where}.added", "must be positions of operands")
+    anything = list_of(lambda v: True, len(shape))
+    result = field_of(terms, "result", anything, where, "an index of each axis")
+    positions = list_of(lambda n: is_count(n) and n < len(operands))
+    field_of(terms, "added", positions, where, "positions of operands", [])
     divisors = terms.get("divisors", [[1]] * len(shape))
-    good = is_list(divisors) and len(divisors) == len(shape) and all(map(is_list, divisors))
+    good = list_of(is_list, len(shape))(divisors)
     fits = good and all(len(one) in (1, n) for one, n in zip(divisors, shape, strict=True))
     numbers = [number for one in divisors for number in one] if fits else [None]
     good = all(isinstance(number, int | float) and number for number in numbers)
@@ -166,6 +158,12 @@ def _terms(terms: Any, shape: list[int], where: str) -> None:
             need(good, where, f"must hold [offset, [variable, factor], …], got {shown(along)}")
 
 
+def _reference(item: dict[str, Any], key: str, known: Any, where: str, what: str) -> None:
+    """A field that may be absent names one of those that are known."""
+    good = key not in item or one_of(known)(item[key])
+    need(good, where, f"names no {what}: {item.get(key)!r}")
+
+
 def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
     """Where a value lies: bytes of its own, at a place in the program's buffers or not, or those
     of another value.
@@ -181,19 +179,12 @@ def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
         where,
         "must count bytes in whole numbers",
     )
-    need(
-        "of" not in given or is_one_of(given["of"], born),
-        where,
-        f"names no node: {given.get('of')!r}",
-    )
+    _reference(given, "of", born, where, "node")
 
 
 def _span(span: Any, where: str, trace: Trace) -> None:
-    need(
-        is_list(span) and len(span) == 4 and all(map(is_count, span)),
-        where,
-        "must be four numbers: line, column, end line, end column",
-    )
+    numbers = list_of(is_count, 4)(span)
+    need(numbers, where, "must be four numbers: line, column, end line, end column")
     need(
         1 <= span[0] <= span[2] and (span[0], span[1]) <= (span[2], span[3]),
         where,
@@ -216,14 +207,14 @@ def _edges(trace: Trace, nodes: dict[str, int]) -> dict[str, Any]:
         name = field_of(edge, "id", lambda v: is_text(v) and v != "", where, "a non-empty text")
         need(name not in edges, f"{where}.id", f"is used twice: {name!r}")
         for end in ("src", "dst"):
-            field_of(edge, end, lambda v: is_one_of(v, nodes), where, "a node's id")
+            field_of(edge, end, one_of(nodes), where, "a node's id")
         need(
             nodes[edge["src"]] < nodes[edge["dst"]],
             where,
             f"leads from {edge['src']} to the older {edge['dst']}",
         )
         field_of(edge, "slot", is_count, where, "an operand position")
-        field_of(edge, "stage", lambda v: is_one_of(v, STAGES), where, f"one of {STAGES}")
+        field_of(edge, "stage", one_of(STAGES), where, f"one of {STAGES}")
         edges[name] = edge
     return edges
 
@@ -232,7 +223,7 @@ def _columns(trace: Trace) -> list[str]:
     keys: list[str] = []
     for i, column in enumerate(trace["columns"]):
         where = f"columns[{i}]"
-        key = field_of(column, "key", lambda v: is_one_of(v, COLUMNS), where, f"one of {COLUMNS}")
+        key = field_of(column, "key", one_of(COLUMNS), where, f"one of {COLUMNS}")
         need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
         field_of(column, "label", is_text, where, "a text")
         phase = COLUMN_PHASES[key]
@@ -246,54 +237,40 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
     ever: set[str] = set()
     for i, step in enumerate(trace["steps"]):
         where = f"steps[{i}]"
-        field_of(step, "phase", lambda v: is_one_of(v, PHASES), where, f"one of {PHASES}")
-        field_of(step, "node", lambda v: is_one_of(v, nodes), where, "a node's id")
+        field_of(step, "phase", one_of(PHASES), where, f"one of {PHASES}")
+        field_of(step, "node", one_of(nodes), where, "a node's id")
         field_of(step, "say", is_text, where, "a sentence")
         _tokens(field_of(step, "formula", is_list, where, "a list of tokens"), f"{where}.formula")
         for e in field_of(step, "edges", is_list, where, "a list of edge ids"):
-            need(is_one_of(e, edges), f"{where}.edges", f"names no edge: {e!r}")
+            need(one_of(edges)(e), f"{where}.edges", f"names no edge: {e!r}")
         for cell in field_of(step, "reads", is_list, where, "a list of [node, column]"):
-            need(
-                is_list(cell) and len(cell) == 2 and all(map(is_text, cell)),
-                f"{where}.reads",
-                f"must hold [node, column], got {shown(cell)}",
-            )
-            need(
-                tuple(cell) in written,
-                f"{where}.reads",
-                f"reads {cell[0]} ({cell[1]}) before it was written",
-            )
+            if not _IS_CELL(cell):
+                raise TraceError(f"{where}.reads must hold [node, column], got {shown(cell)}.")
+            if tuple(cell) not in written:
+                raise TraceError(
+                    f"{where}.reads reads {cell[0]} ({cell[1]}) before it was written."
+                )
         for cell in field_of(step, "writes", is_list, where, "a list of [node, column, value]"):
+            if not (is_list(cell) and len(cell) == 3):
+                raise TraceError(
+                    f"{where}.writes must hold [node, column, value], got {shown(cell)}."
+                )
             need(
-                is_list(cell) and len(cell) == 3,
-                f"{where}.writes",
-                f"must hold [node, column, value], got {shown(cell)}",
-            )
-            need(
-                is_one_of(cell[0], nodes) and is_one_of(cell[1], columns),
+                one_of(nodes)(cell[0]) and one_of(columns)(cell[1]),
                 f"{where}.writes",
                 f"names no node or column: {cell[:2]!r}",
             )
             check_value(cell[2], f"{where}.writes")
-        for key in (
-            field_of(step, "clear", is_list, where, "a list of columns") if "clear" in step else []
-        ):
-            need(is_one_of(key, columns), f"{where}.clear", f"names no column: {key!r}")
+        for key in field_of(step, "clear", is_list, where, "a list of columns", []):
+            need(one_of(columns)(key), f"{where}.clear", f"names no column: {key!r}")
             written = {cell for cell in written if cell[1] != key}
         written.update((cell[0], cell[1]) for cell in step["writes"])
         ever.update(cell[1] for cell in step["writes"])
         _entries(step, where, trace)
         for key in ("add", "drops", "free", "holds", "keep", "uses"):
-            need(
-                is_list(step.get(key, [])) and all(is_one_of(n, nodes) for n in step.get(key, [])),
-                f"{where}.{key}",
-                "must be a list of node ids",
-            )
-        need(
-            "line" not in step or (is_count(step["line"]) and step["line"] >= 1),
-            f"{where}.line",
-            "must be a line number from 1",
-        )
+            field_of(step, key, list_of(one_of(nodes)), where, "a list of node ids", [])
+        is_line = lambda v: is_count(v) and v >= 1
+        field_of(step, "line", is_line, where, "a line number from 1", 1)
         _contributions(step, where, edges)
         _decisions(step, where, trace)
     for key in columns:
@@ -313,34 +290,25 @@ def _program(trace: Trace, nodes: dict[str, int]) -> None:
     for i, block in enumerate(trace.get("blocks", [])):
         where = f"blocks[{i}]"
         name = field_of(block, "id", lambda v: is_text(v) and v not in known, where, "a new text")
-        field_of(block, "kind", lambda v: is_one_of(v, BLOCKS), where, f"one of {BLOCKS}")
+        field_of(block, "kind", one_of(BLOCKS), where, f"one of {BLOCKS}")
         field_of(block, "label", is_text, where, "a text")
-        need(
-            "parent" not in block or is_one_of(block["parent"], known),
-            f"{where}.parent",
-            f"names no earlier block: {block.get('parent')!r}",
-        )
+        _reference(block, "parent", known, f"{where}.parent", "earlier block")
         for key in ("line", "round", "rounds"):
-            need(key not in block or is_count(block[key]), f"{where}.{key}", "must be a number")
+            field_of(block, key, is_count, where, "a number", 0)
         known.add(name)
     for i, node in enumerate(trace["nodes"]):
-        need(
-            "block" not in node or is_one_of(node["block"], known),
-            f"nodes[{i}].block",
-            f"names no block: {node.get('block')!r}",
-        )
+        _reference(node, "block", known, f"nodes[{i}].block", "block")
     if "error" in trace:
         for key in ("type", "message"):
             field_of(trace["error"], key, is_text, "error", "a text")
-        field_of(trace["error"], "node", lambda v: is_one_of(v, nodes), "error", "a node's id")
+        field_of(trace["error"], "node", one_of(nodes), "error", "a node's id")
 
 
 def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:
-    for one in field_of(step, "decides", is_list, where, "a list") if "decides" in step else []:
+    for one in field_of(step, "decides", is_list, where, "a list", []):
         for key in ("answer", "loop"):
-            field_of(one, key, lambda v: isinstance(v, bool), f"{where}.decides", "true or false")
-        if "asks" in one:
-            field_of(one, "asks", is_text, f"{where}.decides", "text")
+            field_of(one, key, is_truth, f"{where}.decides", "true or false")
+        field_of(one, "asks", is_text, f"{where}.decides", "text", "")
         for key in ("runs", "skips"):
             if key in one:
                 _span(one[key], f"{where}.decides.{key}", trace)
@@ -356,34 +324,20 @@ def _passes(trace: Trace, nodes: dict[str, int]) -> None:
         field_of(
             one,
             "mode",
-            lambda v: is_one_of(v, ("forward", "reverse")),
+            one_of(("forward", "reverse")),
             f"passes[{i}]",
             "forward or reverse",
         )
-        field_of(one, "seed", lambda v: isinstance(v, dict), f"passes[{i}]", "an object")
+        field_of(one, "seed", is_object, f"passes[{i}]", "an object")
     if "jacobian" in trace:
         for key in ("rows", "columns"):
-            field_of(
-                trace["jacobian"],
-                key,
-                lambda v: is_list(v) and all(map(is_text, v)),
-                "jacobian",
-                "a list of names",
-            )
+            field_of(trace["jacobian"], key, list_of(is_text), "jacobian", "a list of names")
 
 
 def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
-    if "pass" in step:
-        need(
-            is_count(step["pass"]) and step["pass"] < len(trace.get("passes", [])),
-            f"{where}.pass",
-            "must be the number of a pass",
-        )
-    for cell in (
-        field_of(step, "entries", is_list, where, "a list of [row, column, value]")
-        if "entries" in step
-        else []
-    ):
+    is_pass = lambda v: is_count(v) and v < len(trace.get("passes", []))
+    field_of(step, "pass", is_pass, where, "the number of a pass", 0)
+    for cell in field_of(step, "entries", is_list, where, "a list of [row, column, value]", []):
         need(
             is_list(cell) and len(cell) == 3 and "jacobian" in trace,
             f"{where}.entries",
@@ -396,13 +350,10 @@ def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
 
 
 def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> None:
-    for j, part in enumerate(
-        field_of(step, "contribs", is_list, where, "a list of contributions")
-        if "contribs" in step
-        else []
-    ):
+    parts = field_of(step, "contribs", is_list, where, "a list of contributions", [])
+    for j, part in enumerate(parts):
         place = f"{where}.contribs[{j}]"
-        edge = edges[field_of(part, "edge", lambda v: is_one_of(v, edges), place, "an edge's id")]
+        edge = edges[field_of(part, "edge", one_of(edges), place, "an edge's id")]
         end = "dst" if step["phase"] == "tangent" else "src"
         need(
             edge[end] == step["node"],
@@ -418,18 +369,17 @@ def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> N
 
 _NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
 _PLAIN = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "text"}
+_TOKENS = (*_PLAIN, *_NESTED)
+# made once: a Trace has many tokens
+_IS_TOKEN, _A_TOKEN = one_of(_TOKENS), f"one of {_TOKENS}"
+_IS_COLUMN, _A_COLUMN = one_of(COLUMNS), f"one of {COLUMNS}"
+_IS_ACCENT, _IS_CELL = one_of(("dot", "bar")), list_of(is_text, 2)
 
 
 def _tokens(tokens: list[Any], where: str) -> None:
     for i, token in enumerate(tokens):
         place = f"{where}[{i}]"
-        kind = field_of(
-            token,
-            "t",
-            lambda v: is_one_of(v, _NESTED) or is_one_of(v, _PLAIN),
-            place,
-            f"one of {(*_PLAIN, *_NESTED)}",
-        )
+        kind = field_of(token, "t", _IS_TOKEN, place, _A_TOKEN)
         for key in _NESTED.get(kind, ()):
             _tokens(field_of(token, key, is_list, place, "a list of tokens"), f"{place}.{key}")
         if kind == "num":
@@ -437,29 +387,21 @@ def _tokens(tokens: list[Any], where: str) -> None:
             check_value(token["value"], f"{place}.value")
         elif kind in _PLAIN:
             field_of(token, _PLAIN[kind], is_text, place, "a text")
-        need(
-            "col" not in token or is_one_of(token["col"], COLUMNS),
-            f"{place}.col",
-            f"must be one of {COLUMNS}",
-        )
-        need(
-            "accent" not in token or is_one_of(token["accent"], ("dot", "bar")),
-            f"{place}.accent",
-            "must be dot or bar",
-        )
+        field_of(token, "col", _IS_COLUMN, place, _A_COLUMN, "v")
+        field_of(token, "accent", _IS_ACCENT, place, "dot or bar", "")
 
 
 def _layout(layout: Any, nodes: dict[str, int], edges: dict[str, Any]) -> None:
     for key in ("width", "height"):
         field_of(layout, key, is_length, "layout", "a length")
     for name, box in field_of(
-        layout, "nodes", lambda v: isinstance(v, dict), "layout", "an object of node ids"
+        layout, "nodes", is_object, "layout", "an object of node ids"
     ).items():
         need(name in nodes, "layout.nodes", f"names no node: {name!r}")
         for key in "xywh":
             field_of(box, key, is_length, f"layout.nodes.{name}", "a number")
     for name, line in field_of(
-        layout, "edges", lambda v: isinstance(v, dict), "layout", "an object of edge ids"
+        layout, "edges", is_object, "layout", "an object of edge ids"
     ).items():
         need(name in edges, "layout.edges", f"names no edge: {name!r}")
         points = field_of(line, "points", is_list, f"layout.edges.{name}", "a list of points")

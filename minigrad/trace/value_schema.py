@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .fields import field_of, is_count, is_length, is_list, is_text, need, shown
+from .fields import field_of, is_count, is_length, is_list, is_text, list_of, need, shown
 
 SAMPLE = 16
 """So many elements of an array stand in the document; of larger ones these are the first, in
@@ -17,11 +17,8 @@ def check_value(value: Any, where: str) -> None:
     """Raise TraceError unless a value is well formed."""
     if isinstance(value, dict):
         if "shape" in value:
-            need(
-                is_list(value["shape"]) and all(map(is_count, value["shape"])),
-                where,
-                "an array's shape must be a list of sizes",
-            )
+            good = list_of(is_count)(value["shape"])
+            need(good, where, "an array's shape must be a list of sizes")
             field_of(value, "dtype", is_text, where, "a text")
             size = math.prod(value["shape"])
             sample = field_of(value, "sample", is_list, where, "a list of the first elements")
@@ -58,11 +55,8 @@ def check_value(value: Any, where: str) -> None:
     if isinstance(value, str):
         need(value in ("nan", "inf", "-inf"), where, f"must be a number, got {value!r}")
         return
-    need(
-        isinstance(value, bool | int | float),
-        where,
-        f"must be a number, got {type(value).__name__}",
-    )
+    good = isinstance(value, bool | int | float)
+    need(good, where, f"must be a number, got {type(value).__name__}")
     need(
         isinstance(value, int) or math.isfinite(value),
         where,
@@ -90,7 +84,7 @@ def _numbers(found: list[Any], where: str) -> None:
 
 def _parts(value: dict[str, Any], where: str) -> None:
     """Blocks of a large array, each with its place and all its elements."""
-    is_sizes = lambda v: is_list(v) and len(v) == len(value["shape"]) and all(map(is_count, v))
+    is_sizes = list_of(is_count, len(value["shape"]))
     for i, part in enumerate(field_of(value, "parts", is_list, where, "a list of parts")):
         place = f"{where}.parts[{i}]"
         first = field_of(part, "from", is_sizes, place, "an index for each axis")
@@ -110,13 +104,7 @@ a number.
 
 
 def _heat(heat: Any, where: str) -> None:
-    shape = field_of(
-        heat,
-        "shape",
-        lambda v: is_list(v) and len(v) == 2 and all(map(is_count, v)),
-        where,
-        "two sizes",
-    )
+    shape = field_of(heat, "shape", list_of(is_count, 2), where, "two sizes")
     field_of(heat, "scale", is_length, where, "a number")
     good = field_of(heat, "levels", is_text, where, "a text of levels")
     need(
