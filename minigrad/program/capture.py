@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from .. import backend
 from ..errors import ProgramError
 from ..ops.elementwise import cast
+from .bindings import Binding
 from .fused import Fused, cuda_device
 from .graph_products import GraphLibrary
 from .instructions import Instruction, Operand, Type
@@ -49,21 +50,15 @@ class CaptureError(ProgramError):
     """A program cannot be a CUDA graph, and why. Nothing has been computed or written."""
 
 
-class DeviceNumber:
+class DeviceNumber(Binding):
     """A Python number that each run reads again (`source`, a NumberBinding), as a number in the
     device's memory: `array`, of shape ()."""
 
-    always = True
+    array: Any = None
 
     def __init__(self, source: Any) -> None:
-        self.source, self.name, self.owner, self.update, self.write = (
-            source,
-            source.name,
-            source.owner,
-            source.update,
-            source.write,
-        )
-        self.array: Any = None
+        self.source, self.name, self.owner = source, source.name, source.owner
+        self.update = source.update
 
 
 class CapturedProgram(Replayer):

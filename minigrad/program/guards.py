@@ -92,21 +92,6 @@ class TensorGuard:
     it has a gradient, that this is a constant, that it has no hooks.
     """
 
-    __slots__ = (
-        "base",
-        "base_node",
-        "checked_elsewhere",
-        "dtype",
-        "grad_has_graph",
-        "has_grad",
-        "hooked",
-        "name",
-        "node",
-        "shape",
-        "strides",
-        "tensor",
-    )
-
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor, self.node = name, tensor, tensor.node
         self.base = _base_of(tensor)

@@ -17,6 +17,7 @@ A `Program` (program.py) holds a list of them with what they start from and what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, final
 
 from ..backend import DType, Shape
@@ -90,21 +91,13 @@ class Literal:
 
 
 @final
+@dataclass(frozen=True, slots=True)
 class Ref:
     """A value of the program in the place of a parameter: the array of indices of `getitem`,
     say.
     """
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Ref and self.number == other.number
-
-    def __hash__(self) -> int:
-        return hash((Ref, self.number))
+    number: int
 
     def __repr__(self) -> str:
         return f"%{self.number}"

@@ -10,7 +10,7 @@ makes its base an own result, which only the plan knows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor, alias, ensure_version
@@ -248,40 +248,22 @@ class RecordedResult:
         return rebuild(self.template, made)
 
 
-class Derivation:
+class Derivation(NamedTuple):
     """How a tensor comes from another one that shares its memory: `before`: detached first; steps:
     view operations; `after`: detached then; recording: whether the views were made with gradients
-    on; problem: as in `View`; count: that of its own version counter (`.data` has one), None where
+    on; problem: as in `View`; version: the count of its own counter (`.data` has one), None where
     it has the other tensor's."""
 
-    def __init__(
-        self,
-        before: bool,
-        steps: tuple[Any, ...],
-        after: bool,
-        recording: bool,
-        problem: str | None,
-        count: int | None = None,
-    ) -> None:
-        self.before, self.steps, self.after, self.recording, self.problem = (
-            before,
-            steps,
-            after,
-            recording,
-            problem,
-        )
-        self.count = count
+    before: bool
+    steps: tuple[Any, ...]
+    after: bool
+    recording: bool
+    problem: str | None
+    version: int | None = None
 
     def key(self) -> Any:
         """Equal for derivations of equal results."""
-        return (
-            self.before,
-            [(p.name, repr(params)) for p, params in self.steps],
-            self.after,
-            self.recording,
-            self.problem,
-            self.count,
-        )
+        return self._replace(steps=tuple((p.name, repr(params)) for p, params in self.steps))
 
     def apply(self, tensor: Tensor) -> Tensor:
         """The tensor that comes from this one."""
@@ -295,8 +277,8 @@ class Derivation:
             state.recording = mode
         if self.after:
             made = alias(tensor)
-            if self.count is not None:
-                made.version = Version(self.count)
+            if self.version is not None:
+                made.version = Version(self.version)
             return made
         if tensor.view_of is not None:
             tensor.view_of.restriction = self.problem

@@ -111,7 +111,7 @@ def _check_gradients(recorder: Recorder) -> None:
     """Raises ProgramError if the function has set or deleted a `.grad` that a program cannot
     set: it identifies the tensor by the captured array, which must be that tensor's alone."""
     for tensor, before in (recorder.known or {}).values():
-        if tensor.stored_grad is before.grad:
+        if tensor.stored_grad is before.stored_grad:
             continue
         number = recorder.grads[id(tensor)][1] if id(tensor) in recorder.grads else None
         place = None if number is None else recorder.bindings.get(number)

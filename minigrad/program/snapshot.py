@@ -34,44 +34,33 @@ TOLERANCE = 1e-3
 change last digits."""
 
 
+SLOTS = ("array", "node", "tangents", "version", "view_of", "stored_grad")
+"""The slots of a tensor that a call can change."""
+
+
 class _TensorSlots:
     """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
     view."""
 
-    __slots__ = (
-        "array",
-        "count",
-        "derived_at",
-        "grad",
-        "leaf_array",
-        "leaf_version",
-        "node",
-        "tangents",
-        "version",
-        "view_of",
-    )
+    array: Any
+    node: Any
+    tangents: Any
+    version: Any
+    view_of: Any
+    stored_grad: Any
 
     def __init__(self, tensor: Tensor) -> None:
-        self.array, self.node, self.tangents, self.version = (
-            tensor.array,
-            tensor.node,
-            tensor.tangents,
-            tensor.version,
-        )
-        self.view_of, self.grad, self.count = tensor.view_of, tensor.stored_grad, tensor._version
+        for name in SLOTS:
+            setattr(self, name, getattr(tensor, name))
+        self.count = tensor._version
         self.derived_at = None if self.view_of is None else self.view_of.derived_at
         if isinstance(self.node, Leaf):
             self.leaf_array, self.leaf_version = self.node.array, self.node.version
 
     def put(self, tensor: Tensor) -> None:
         """Give the tensor these slots."""
-        tensor.array, tensor.node, tensor.tangents, tensor.version = (
-            self.array,
-            self.node,
-            self.tangents,
-            self.version,
-        )
-        tensor.view_of, tensor.stored_grad = self.view_of, self.grad
+        for name in SLOTS:
+            setattr(tensor, name, getattr(self, name))
         if isinstance(self.node, Leaf):
             self.node.array, self.node.version = self.leaf_array, self.leaf_version
 
@@ -130,8 +119,8 @@ class Snapshot:
             self._add(slots.view_of.base)
         elif id(slots.array) not in self._copies:
             self._copies[id(slots.array)] = fresh(slots.array)
-        if slots.grad is not None:
-            self._add(slots.grad)
+        if slots.stored_grad is not None:
+            self._add(slots.stored_grad)
 
     def _owners(self) -> list[Any]:
         """The arrays of all tensors outside that are no known views; `problem` says if two of
@@ -174,7 +163,7 @@ class Snapshot:
             gradient = tensor.stored_grad
             if (
                 gradient is not None
-                and gradient is not old.grad
+                and gradient is not old.stored_grad
                 and (gradient.node is not None or gradient.tangents is not None)
             ):
                 return "it leaves a gradient that is itself part of a graph"
@@ -268,7 +257,7 @@ class Snapshot:
     def same(self, after: list[tuple[Tensor, _TensorSlots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
         for tensor, first in after:
-            was, now = first.grad, tensor.stored_grad
+            was, now = first.stored_grad, tensor.stored_grad
             if (was is None) is not (now is None) or not alike(first.array, tensor.array):
                 return False
             if was is None or now is None or id(was) in self.tensors:
