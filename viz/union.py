@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minigrad.trace.diff import both_ordered
 from minigrad.trace.replay import state_at
 
 Trace = Mapping[str, Any]
@@ -56,12 +57,13 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
 
 
 def twins(first: Trace, second: Trace) -> dict[str, str]:
-    """For each node of the first Trace its twin in the second: by position among the inputs,
-    parameters and constants, then by operation and operands.
+    """For each node of the first Trace its twin in the second: inputs by name or position,
+    parameters and constants by position, then by operation and operands.
     """
     found: dict[str, str] = {}
+    both = both_ordered(first, second)
     for kind in ("input", "param", "const"):
-        ours, theirs = ([n for n in t["nodes"] if n["kind"] == kind] for t in (first, second))
+        ours, theirs = ([n for n in nodes if n["kind"] == kind] for nodes in both)
         found |= {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
     waiting: dict[Any, list[str]] = {}
     theirs_of = _operands(second)

@@ -48,7 +48,7 @@ def first_divergence(
     structure = _structure(reference, other)
     if structure is not None:
         return structure
-    twin = {a["id"]: b["id"] for a, b in zip(_ordered(reference), _ordered(other), strict=True)}
+    twin = {a["id"]: b["id"] for a, b in zip(*both_ordered(reference, other), strict=True)}
     places = _places(other)
     edge_twin = {
         e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]
@@ -158,9 +158,16 @@ def _negative(value: Any) -> Any:
     return -flat[0]
 
 
-def _ordered(trace: Trace) -> list[dict[str, Any]]:
+def both_ordered(a: Trace, b: Trace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The nodes of both, those that belong together at one place; inputs by their names where
+    these are the same, else in their order.
+    """
     rank = {"input": 0, "param": 1, "const": 2}
-    return sorted(trace["nodes"], key=lambda n: rank.get(n["kind"], 3))
+    names = [[n["id"] for n in trace["nodes"] if n["kind"] == "input"] for trace in (a, b)]
+    same = sorted(names[0]) == sorted(names[1])
+    place = {name: i for i, name in enumerate(names[0])} if same else {}
+    order = lambda n: (rank.get(n["kind"], 3), place.get(n["id"], 0) if n["kind"] == "input" else 0)
+    return sorted(a["nodes"], key=order), sorted(b["nodes"], key=order)
 
 
 def _sources(trace: Trace) -> dict[str, list[str]]:
@@ -172,7 +179,7 @@ def _sources(trace: Trace) -> dict[str, list[str]]:
 
 
 def _structure(a: Trace, b: Trace) -> Divergence | None:
-    ours, theirs = _ordered(a), _ordered(b)
+    ours, theirs = both_ordered(a, b)
     twin = {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
     our_sources, their_sources = _sources(a), _sources(b)
     for m, n in zip(ours, theirs, strict=False):

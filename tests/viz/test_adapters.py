@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.viz.adapters import Writer
+from minigrad.viz.union import twins
 
 import minigrad as mg
 from minigrad import viz
@@ -144,6 +145,26 @@ def test_a_bug_is_shown_and_found():
     )
     right = viz.trace_of(Value(3.0, label="a") * Value(4.0, label="b"))
     assert first_divergence(trace_function(mg.mul, 3.0, 4.0, mode="reverse"), right) is None
+
+
+class Micrograd(Value):
+    """Its operands are in a set, as micrograd's are."""
+
+    def __init__(self, data, parents=(), op="", label=""):
+        super().__init__(data, set(parents), op, label)
+
+
+@pytest.mark.parametrize("f", [lambda x, y: x * y + x, lambda x, y: y + x * y])
+def test_a_set_of_operands_is_read_in_the_order_of_the_step_back(f, monkeypatch):
+    """And inputs that two Traces call by the same names belong together, in whichever order."""
+    monkeypatch.setitem(globals(), "Value", Micrograd)
+    wanted = trace_function(f, 3.0, 4.0, mode="reverse")
+    for _ in range(5):  # the order of a set depends on where its objects lie
+        x, y = Micrograd(3.0), Micrograd(4.0)
+        found = viz.trace_of(f(x, y), names={"x": x, "y": y})
+        assert first_divergence(wanted, found) is None
+        assert twins(wanted, found) == {name: name for name in ("x", "y", "v1", "v2")}
+    assert [e["slot"] for e in viz.trace_of(x * x)["edges"]] == [0, 1]
 
 
 def test_an_engine_with_partials():

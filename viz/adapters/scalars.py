@@ -63,13 +63,12 @@ def trace_of(
         _attribute(value, GRADIENT, "gradient"),
         _attribute(value, OPERANDS, "operands"),
     )
-    # Sets of operands (micrograd's) are taken in the order in which they come.
     complaint = f"trace_of: the graph has more than {MOST:,} values; trace a smaller computation"
-    order = operands_first([value], lambda node: getattr(node, operands), MOST, complaint)
+    order = operands_first([value], lambda node: _operands(node, operands), MOST, complaint)
     called = _names(names, inspect.currentframe().f_back if names is None else None)  # type: ignore[union-attr]
     writer, ids = Writer(title), {}
     for node in order:
-        parents = list(getattr(node, operands))
+        parents = _operands(node, operands)
         name = called.get(id(node)) or _first(node, NAME) or ""
         if parents:
             ids[id(node)] = writer.op(
@@ -105,7 +104,7 @@ def _one_by_one(
     operands and what they have then.
     """
     for node in reversed(order):
-        parents = list(getattr(node, operands))
+        parents = _operands(node, operands)
         if not parents or ids[id(node)] not in writer.adjoints:
             continue
         unique = list(
@@ -149,6 +148,21 @@ def _by_partials(
         found, own = writer.adjoints.get(ids[id(node)]), float(getattr(node, gradient))
         if found is not None and abs(found - own) > 1e-9 * max(1.0, abs(own)):
             writer.correct(ids[id(node)], own)
+
+
+def _operands(node: Any, attribute: str) -> list[Any]:
+    """The operands in their order. A set (micrograd's) has none, and holds x once for x*x: then
+    the variables of the step back tell both, ``self`` before the others.
+    """
+    found = getattr(node, attribute)
+    if not isinstance(found, set | frozenset):
+        return list(found)
+    step = next((getattr(node, name) for name in STEP if hasattr(node, name)), None)
+    names = getattr(getattr(step, "__code__", None), "co_freevars", ())
+    variables = dict(zip(names, getattr(step, "__closure__", None) or (), strict=False))
+    told = [variables[name].cell_contents for name in sorted(names, key=lambda one: one != "self")]
+    told = [one for one in told if any(one is operand for operand in found)]
+    return told if {id(one) for one in told} == {id(one) for one in found} else list(found)
 
 
 def _attribute(value: Any, names: Iterable[str], what: str) -> str:
