@@ -31,7 +31,7 @@ def vmap(
 
     in_dims: which dimension of each positional argument holds the examples: an int (may be
     negative), None for an argument that is the same for all, or a tuple (nested like the arguments
-    where they are nested). Keyword arguments are mapped over dimension 0. out_dims: where the
+    where they are nested). Keyword arguments are the same for all. out_dims: where the
     results get theirs; None for a result that is the same for all. randomness: what random
     functions inside do: "error", "different" (draw for each example), "same" (one draw for all).
     chunk_size: run at most so many examples at once. Raises ValueError for dimensions that do not
@@ -45,11 +45,12 @@ def vmap(
 
     @functools.wraps(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, dims, rebuild = _inputs(name, in_dims, args, kwargs)
+        leaves, dims, rebuild = _inputs(name, in_dims, args)
         size = _batch_size(name, leaves, dims)
 
         def run(part: list[Any]) -> tuple[list[Tensor], list[int | None], Rebuild]:
-            return _run(function, name, part, dims, rebuild, out_dims, randomness)
+            of_args = functools.partial(function, **kwargs)
+            return _run(of_args, name, part, dims, rebuild, out_dims, randomness)
 
         if chunk_size is None or size <= chunk_size:
             results, _, put = run(leaves)
@@ -60,30 +61,28 @@ def vmap(
 
 
 def _inputs(
-    name: str, in_dims: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, in_dims: Any, args: tuple[Any, ...]
 ) -> tuple[list[Any], list[int | None], Rebuild]:
     """The arguments' leaves, the dimension of each (non-negative, None for not mapped), and what
-    puts leaves back into (args, kwargs).
+    puts leaves back into the arguments.
     """
     if not isinstance(in_dims, int | tuple | list) or isinstance(in_dims, bool):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims!r}): in_dims must be an int or a tuple with an entry"
             " for each argument."
         )
-    if not args and not kwargs:
+    if not args:
         raise ValueError(
-            f"vmap({name}): called without arguments, so there is nothing to map over."
+            f"vmap({name}): called without positional arguments, so there is nothing to map over."
         )
-    leaves, rebuild = flatten((args, kwargs))
+    leaves, rebuild = flatten(args)
     given = spread(
         tuple(in_dims) if isinstance(in_dims, list) else in_dims,
         args,
         f"vmap({name}): in_dims and the arguments",
     )
     dims: list[int | None] = []
-    for i, (leaf, dim) in enumerate(
-        zip(leaves, given + [0] * (len(leaves) - len(given)), strict=True)
-    ):
+    for i, (leaf, dim) in enumerate(zip(leaves, given, strict=True)):
         if dim is None:
             dims.append(None)
             continue
@@ -142,8 +141,7 @@ def _run(
             leaf if dim is None else enter(as_tensor(leaf), place=place, axis=dim)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
-        args, kwargs = rebuild(inside)
-        results, put = flatten(function(*args, **kwargs))
+        results, put = flatten(function(*rebuild(inside)))
         places = spread(out_dims, put(results), f"vmap({name}): out_dims and the results")
         outside = [
             _result(name, i, result, dim, place)

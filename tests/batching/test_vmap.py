@@ -457,9 +457,11 @@ def test_structures_of_tensors_are_mapped_over():
     assert isinstance(out["z"][1], list)
 
 
-def test_keyword_arguments_are_mapped_over_dimension_0():
-    x, s = normal(4, 3), normal(4)
-    equal(vmap(lambda x, scale: x * scale)(x, scale=s), x * s[:, None])
+def test_keyword_arguments_are_the_same_for_all_examples_as_in_pytorch():
+    x, s = normal(4, 3), normal(4, 3)
+    scaled = vmap(lambda x, scale, power=1: (x * scale) ** power)
+    equal(scaled(x, scale=s, power=2), (x[:, None] * s) ** 2)
+    equal(vmap(scaled.__wrapped__, chunk_size=3)(x, scale=s), x[:, None] * s)
 
 
 def test_arguments_that_are_no_tensors():
@@ -870,8 +872,8 @@ def test_wrong_dimensions_are_refused_by_input():
         vmap(lambda a: a, in_dims=(0.5,))(x)
     with pytest.raises(ValueError, match="no tensor"):
         vmap(lambda a, b: a)(x, 3)
-    with pytest.raises(ValueError, match="without arguments"):
-        vmap(lambda: x)()
+    with pytest.raises(ValueError, match="without positional arguments"):
+        vmap(lambda a: a)(a=x)
     with pytest.raises(ValueError, match="out_dims asks for dimension 2"):
         vmap(lambda a: a, out_dims=2)(x)
     with pytest.raises(ValueError, match="out_dims"):
