@@ -143,8 +143,11 @@ def test_a_bug_is_shown_and_found():
     assert (found.kind, found.node, found.column) == ("value", "a", "g"), (
         "not the sign of an operation"
     )
-    right = viz.trace_of(Value(3.0, label="a") * Value(4.0, label="b"))
-    assert first_divergence(trace_function(mg.mul, 3.0, 4.0, mode="reverse"), right) is None
+    right = lambda a, b: a * a + b  # it sends twice to a, of which the engine tells the sum
+    wanted = trace_function(right, 3.0, 4.0, mode="reverse")
+    assert first_divergence(wanted, viz.trace_of(right(Value(3.0), Value(4.0)))) is None
+    wrong = viz.trace_of(right(Forgetful(3.0), Forgetful(4.0)))
+    assert "the adjoint of a should be 6, but is 3" in first_divergence(wanted, wrong).say
 
 
 class Micrograd(Value):
