@@ -4,7 +4,6 @@ see ops/batch.py), else example by example, which is slow and always right.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -13,9 +12,7 @@ from ..backend import array_module, canonical, copy_in_order
 from ..core.primitive import Primitive
 from ..errors import BatchingError
 from ..ops.batch import batch_lengths
-from ..ops.index import getitem, is_basic, scatter_view, slice_
-from ..ops.operators import attach_operators
-from ..ops.shape import reshape
+from ..ops.index import scatter_view
 from .boundary import drawn, enter, rewrite
 from .value import Batched, aligned, axes_of, packed, union
 
@@ -110,25 +107,5 @@ def _scatter_view(x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | N
 
 # ------------------------------------------------------- what derivative rules do with raw payloads
 
-attach_operators(Batched)
-_METHODS: dict[str, Any] = {
-    "__minigrad_apply__": staticmethod(run),
-    "__minigrad_rewrite__": staticmethod(rewrite),
-    "__getitem__": lambda self, index: (
-        slice_(self, index=index) if is_basic(index) else getitem(self, index=index)
-    ),
-    "reshape": lambda self, *shape: reshape(
-        self,
-        shape=_sizes(
-            self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        ),
-    ),
-}
-for _name, _method in _METHODS.items():
-    setattr(Batched, _name, _method)
-
-
-def _sizes(x: Batched, shape: Any) -> tuple[int, ...]:
-    """A shape in which -1 is worked out."""
-    known = math.prod(n for n in shape if n != -1)
-    return tuple(math.prod(x.shape) // known if n == -1 else n for n in shape)
+Batched.__minigrad_apply__ = staticmethod(run)  # type: ignore[method-assign]
+Batched.__minigrad_rewrite__ = staticmethod(rewrite)  # type: ignore[method-assign]

@@ -17,7 +17,6 @@ the derivative rules see one example and run for all of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -25,8 +24,8 @@ from typing import Any
 
 from ..backend import Array, DType, Shape
 from ..core.graph import state
-from ..core.tensor import Payload
 from ..errors import BatchingError
+from ..ops.operators import ArrayPayload
 
 _numbers = count(1)
 
@@ -60,15 +59,12 @@ def batch_axis(size: int, randomness: str = "error") -> Iterator[BatchAxis]:
         made.open = False
 
 
-class Batched(Payload):
+class Batched(ArrayPayload):
     """A payload with hidden batch axes. array: its first `len(axes)` axes are the batch axes;
     shape, ndim, dtype: of one example.
     """
 
     __slots__ = ("array", "axes")
-
-    __array_priority__ = 1000
-    __array_ufunc__ = None  # `numpy_array * batched` must come to us
 
     def __init__(self, array: Array, axes: Axes) -> None:
         self.array, self.axes = array, axes
@@ -78,16 +74,6 @@ class Batched(Payload):
         """The shape of one example."""
         out: Shape = self.array.shape[len(self.axes) :]
         return out
-
-    @property
-    def ndim(self) -> int:
-        """How many axes one example has."""
-        return int(self.array.ndim) - len(self.axes)
-
-    @property
-    def size(self) -> int:
-        """How many elements one example has."""
-        return math.prod(self.shape)
 
     @property
     def dtype(self) -> DType:

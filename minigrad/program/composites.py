@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..backend import DType, Shape, numpy
 from ..core.primitive import Primitive
-from ..core.tensor import Payload
 from ..ops.linalg import matmul
-from ..ops.operators import attach_operators
+from ..ops.operators import ArrayPayload
 from ..ops.reduce import sum_
 from ..ops.shape import reshape
 from .fused import Language
@@ -149,7 +148,7 @@ def _shape_of(primitive: Primitive, shapes: list[Shape], params: dict[str, Any])
     return tuple(primitive.shape(*shapes, **params))
 
 
-class _SymbolicValue(Payload):
+class _SymbolicValue(ArrayPayload):
     """A value of which only its number and type are known, in the place of an array: an operation
     on it writes an instruction."""
 
@@ -158,16 +157,6 @@ class _SymbolicValue(Payload):
     def __init__(self, writer: _PartsWriter, number: int, shape: Shape, dtype: DType) -> None:
         self.writer, self.number, self.shape, self.dtype = writer, number, shape, dtype
 
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
     @staticmethod
     def __minigrad_apply__(
         primitive: Primitive, operands: Sequence[Any], params: Any
@@ -175,9 +164,6 @@ class _SymbolicValue(Payload):
         """Write this operation."""
         value = next(o for o in operands if type(o) is _SymbolicValue)
         return value.writer.write(primitive, operands, params)
-
-
-attach_operators(_SymbolicValue)
 
 
 def taken_apart(program: Program, language: Language) -> Program:

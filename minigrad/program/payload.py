@@ -17,19 +17,17 @@ payloads.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import Array, DType, Shape, axis_order, is_immutable, materialise, shares_memory
 from ..core.primitive import Primitive
-from ..core.tensor import Payload
 from ..errors import ProgramError
 from ..ops import elementwise as ew
-from ..ops.index import getitem, is_basic, scatter_view, slice_
-from ..ops.operators import BINARY, attach_operators
+from ..ops.index import scatter_view
+from ..ops.operators import BINARY, ArrayPayload
 from ..ops.reduce import mean, sum_
-from ..ops.shape import permute, reshape
+from ..ops.shape import permute
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -50,15 +48,12 @@ class Memory:
         self.number, self.owner, self.writes = number, owner, 0
 
 
-class Recorded(Payload):
+class Recorded(ArrayPayload):
     """A payload that records. array: the concrete payload; steps: the view operations that lead
     to it from its memory's whole.
     """
 
     __slots__ = ("_number", "_seen", "array", "memory", "recorder", "steps")
-
-    __array_priority__ = 1000
-    __array_ufunc__ = None  # `numpy_array * recorded` must come to us
 
     def __init__(
         self,
@@ -92,16 +87,6 @@ class Recorded(Payload):
     def shape(self) -> Shape:
         """Sizes of the axes."""
         return tuple(self.array.shape)
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return int(self.array.ndim)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.array.shape)
 
     @property
     def dtype(self) -> DType:
@@ -151,12 +136,6 @@ class Recorded(Payload):
             return self.copy() if copy else self
         return ew.cast(self, dtype=dtype)
 
-    def reshape(self, *shape: Any) -> Any:
-        """The values in another shape; one size may be -1."""
-        sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        known = math.prod(n for n in sizes if n != -1)
-        return reshape(self, shape=tuple(self.size // known if n == -1 else n for n in sizes))
-
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order, reversed if none is given."""
         order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
@@ -169,9 +148,6 @@ class Recorded(Payload):
     def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The mean over axes."""
         return mean(self, axes=_axes(self, axis), keepdims=keepdims)
-
-    def __getitem__(self, index: Any) -> Any:
-        return slice_(self, index=index) if is_basic(index) else getitem(self, index=index)
 
     def __setitem__(self, index: Any, values: Any) -> None:
         if index is not Ellipsis:
@@ -320,7 +296,6 @@ def _in_place(operation: Any) -> Any:
     return method
 
 
-attach_operators(Recorded)
 for _name, _operation in BINARY.items():
     setattr(Recorded, f"__i{_name}__", _in_place(_operation))
 _METHODS: dict[str, Any] = {
