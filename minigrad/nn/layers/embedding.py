@@ -76,7 +76,10 @@ def _made_of_rows(layer: type[T]) -> type[T]:
         frozen unless freeze=False. Row padding_idx keeps its numbers and gets no gradient. Raises
         ShapeError unless embeddings is a matrix.
         """
-        given = signature.bind(*args, **options).arguments
+        try:
+            given = signature.bind(*args, **options).arguments
+        except TypeError as error:
+            raise TypeError(f"{layer.__name__}.from_pretrained() {error}") from None
         cls, embeddings = given.pop("cls"), given.pop("embeddings")
         given |= {"_weight": embeddings, "_freeze": given.pop("freeze", True)}
         return cls(*cls._sizes(embeddings), **given)
