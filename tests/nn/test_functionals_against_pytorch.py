@@ -67,7 +67,7 @@ CASES = {
             normal(*shape))
         for name in SOFTMAXES
         for shape, dim in (((3, 4), 1), ((2, 9, 3), 1), ((2, 2, 3), -2), ((5,), 0), ((), 0),
-            ((0, 3), 1), ((3, 0), 0))
+            ((0, 3), 1), ((3, 0), 0), ((2, 3, 4), None), ((2, 1, 2, 3), None), ((4, 3), None))
     },
     **{f"wild {name}": (lambda F, x, name=name: getattr(F, name)(x, 1), WILD[:2])
         for name in SOFTMAXES},

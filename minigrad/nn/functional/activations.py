@@ -251,17 +251,24 @@ threshold_ = _in_place(threshold)
 # ------------------------------------------------------------------------------------ probabilities
 
 
-def softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
-    """e^x / Σ e^x along `dim`; same shape; no overflow."""
-    return functions.softmax(input, dim, dtype=dtype)
+def _dim_of(input: Any, dim: int | None) -> int:
+    """`dim`; where it is left out, PyTorch's choice."""
+    return int(as_tensor(input).ndim not in (0, 1, 3)) if dim is None else dim
 
 
-def log_softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
-    """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
-    return functions.log_softmax(input, dim, dtype=dtype)
+def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """e^x / Σ e^x along `dim`; same shape; no overflow. dim: give it; without it, as in PyTorch, it
+    is 0 for 0, 1 and 3 dimensions, else 1.
+    """
+    return functions.softmax(input, _dim_of(input, dim), dtype=dtype)
 
 
-def softmin(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """ln softmax(x) along `dim` (as in `softmax`), accurate where softmax rounds to 0."""
+    return functions.log_softmax(input, _dim_of(input, dim), dtype=dtype)
+
+
+def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """softmax of −x."""
     return softmax(-as_tensor(input), dim, dtype=dtype)
 
