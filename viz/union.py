@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.trace.diff import both_ordered
+from minigrad.trace.diff import twins
 from minigrad.trace.replay import state_at
 
 Trace = Mapping[str, Any]
@@ -54,37 +54,6 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
     return document
-
-
-def twins(first: Trace, second: Trace) -> dict[str, str]:
-    """For each node of the first Trace its twin in the second: inputs by name or position,
-    parameters and constants by position, then by operation and operands.
-    """
-    found: dict[str, str] = {}
-    both = both_ordered(first, second)
-    for kind in ("input", "param", "const"):
-        ours, theirs = ([n for n in nodes if n["kind"] == kind] for nodes in both)
-        found |= {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
-    waiting: dict[Any, list[str]] = {}
-    theirs_of = _operands(second)
-    for node in second["nodes"]:
-        if "op" in node:
-            waiting.setdefault((node["op"], theirs_of[node["id"]]), []).append(node["id"])
-    ours_of = _operands(first)
-    for node in first["nodes"]:
-        if "op" not in node or not all(one in found for one in ours_of[node["id"]]):
-            continue
-        same = waiting.get((node["op"], tuple(found[one] for one in ours_of[node["id"]])))
-        if same:
-            found[node["id"]] = same.pop(0)
-    return found
-
-
-def _operands(trace: Trace) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {n["id"]: [] for n in trace["nodes"]}
-    for edge in sorted(trace["edges"], key=lambda e: int(e["slot"])):
-        found[edge["dst"]].append(edge["src"])
-    return {name: tuple(sources) for name, sources in found.items()}
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -45,18 +45,14 @@ def first_divergence(
     reference: Trace, other: Trace, rtol: float = 1e-6, atol: float = 1e-9
 ) -> Divergence | None:
     """The first step of `reference` with which `other` does not agree, or None."""
-    structure = _structure(reference, other)
-    if structure is not None:
-        return structure
-    twin = {a["id"]: b["id"] for a, b in zip(*both_ordered(reference, other), strict=True)}
+    twin = _matched(reference, other)
+    if isinstance(twin, Divergence):
+        return twin
     places = _places(other)
     edge_twin = {
         e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]
     }
-    between: dict[tuple[str, str], list[str]] = {}
-    for e in reference["edges"]:
-        between.setdefault((e["src"], e["dst"]), []).append(e["id"])
-    beside = {name: names for names in between.values() for name in names}
+    beside = _edges_beside(reference)
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
     their_parts, parts = _contributions(other), _contributions(reference)
@@ -164,7 +160,26 @@ def _negative(value: Any) -> Any:
     return -flat[0]
 
 
-def both_ordered(a: Trace, b: Trace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
+    """Each node's twin; where not all have one, the first difference of the two graphs."""
+    found = twins(reference, other)
+    if len(found) == len(reference["nodes"]) == len(other["nodes"]):
+        return found
+    structure = _structure(reference, other)
+    if structure is not None:
+        return structure
+    return {a["id"]: b["id"] for a, b in zip(*_both_ordered(reference, other), strict=True)}
+
+
+def _edges_beside(trace: Trace) -> dict[str, list[str]]:
+    """For each edge all that join the same two nodes."""
+    between: dict[tuple[str, str], list[str]] = {}
+    for e in trace["edges"]:
+        between.setdefault((e["src"], e["dst"]), []).append(e["id"])
+    return {name: names for names in between.values() for name in names}
+
+
+def _both_ordered(a: Trace, b: Trace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The nodes of both, those that belong together at one place; inputs by their names where
     these are the same, else in their order.
     """
@@ -176,6 +191,30 @@ def both_ordered(a: Trace, b: Trace) -> tuple[list[dict[str, Any]], list[dict[st
     return sorted(a["nodes"], key=order), sorted(b["nodes"], key=order)
 
 
+def twins(first: Trace, second: Trace) -> dict[str, str]:
+    """For each node of the first Trace its twin in the second: inputs by name or position,
+    parameters and constants by position, then by operation and operands.
+    """
+    found: dict[str, str] = {}
+    both = _both_ordered(first, second)
+    for kind in ("input", "param", "const"):
+        ours, theirs = ([n for n in nodes if n["kind"] == kind] for nodes in both)
+        found |= {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
+    waiting: dict[Any, list[str]] = {}
+    theirs_of = _sources(second)
+    for node in second["nodes"]:
+        if "op" in node:
+            waiting.setdefault((node["op"], tuple(theirs_of[node["id"]])), []).append(node["id"])
+    ours_of = _sources(first)
+    for node in first["nodes"]:
+        if "op" not in node or not all(one in found for one in ours_of[node["id"]]):
+            continue
+        same = waiting.get((node["op"], tuple(found[one] for one in ours_of[node["id"]])))
+        if same:
+            found[node["id"]] = same.pop(0)
+    return found
+
+
 def _sources(trace: Trace) -> dict[str, list[str]]:
     """Each node's operands in their order."""
     found: dict[str, list[str]] = {n["id"]: [] for n in trace["nodes"]}
@@ -185,7 +224,7 @@ def _sources(trace: Trace) -> dict[str, list[str]]:
 
 
 def _structure(a: Trace, b: Trace) -> Divergence | None:
-    ours, theirs = both_ordered(a, b)
+    ours, theirs = _both_ordered(a, b)
     twin = {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
     our_sources, their_sources = _sources(a), _sources(b)
     for m, n in zip(ours, theirs, strict=False):

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.viz.adapters import Writer
-from minigrad.viz.union import twins
 
 import minigrad as mg
 from minigrad import viz
 from minigrad.trace import first_divergence, validate
+from minigrad.trace.diff import twins
 from minigrad.trace.replay import check_laws, state_at
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
@@ -146,6 +146,10 @@ def test_a_bug_is_shown_and_found():
     right = lambda a, b: a * a + b  # it sends twice to a, of which the engine tells the sum
     wanted = trace_function(right, 3.0, 4.0, mode="reverse")
     assert first_divergence(wanted, viz.trace_of(right(Value(3.0), Value(4.0)))) is None
+    later = lambda a, b: (lambda c, d: d.tanh() + c)(a * b, a + b)  # d is the sum's first operand
+    wanted_later = trace_function(later, 3.0, 4.0, mode="reverse")
+    a, b = Value(3.0, label="a"), Value(4.0, label="b")
+    assert first_divergence(wanted_later, viz.trace_of(later(a, b))) is None
     wrong = viz.trace_of(right(Forgetful(3.0), Forgetful(4.0)))
     assert "the adjoint of a should be 6, but is 3" in first_divergence(wanted, wrong).say
 
