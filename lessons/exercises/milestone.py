@@ -115,10 +115,10 @@ def _differentiated(values: Any, x: Any, target: Any, **options: Any) -> Any:
     }
 
 
-def _trained(values: Any, x: Any, target: Any, count: int, make: Any = None, **options: Any) -> Any:
+def _trained(values: Any, x: Any, target: Any, count: int, **options: Any) -> Any:
     """The losses of so many epochs by minigrad, each before its step, and the last values."""
     parameters = [mg.tensor(np.array(v)).requires_grad_() for v in values]
-    optimizer = (make or (lambda p: mg.optim.Adam(p, lr=RATE)))(parameters)
+    optimizer = mg.optim.Adam(parameters, lr=RATE)
     losses = []
     for _ in range(count):
         optimizer.zero_grad()
@@ -268,9 +268,7 @@ def _pushed_back(values: Any, x: Any, target: Any, adjoint: Callable[[Any, Any],
     }
 
 
-def _in_networks(
-    name: str, say: str, wrong: Callable[..., Any], alone: bool = False
-) -> Misconception:
+def _in_networks(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
     """A mistake around the engine: the graphs are right, and the networks tell it."""
 
     def made(case: Case) -> Any:
@@ -278,7 +276,7 @@ def _in_networks(
             return None
         return wrong(**_of_network(case)) if case.args["what"] == "network" else _right(case)
 
-    return Misconception(name, say, made, alone=alone)
+    return Misconception(name, say, made)
 
 
 def _outside(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:

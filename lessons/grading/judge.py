@@ -356,16 +356,20 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
 
 
 def smallest_case(
-    smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str
+    smallest: dict[str, Any],
+    code: Callable[[str], str],
+    text: Callable[[str], str] = str,
+    word: Callable[..., str] = str.format,
+    said: Callable[[str], str] = str,
 ) -> str:
     """The smallest case that failed, as a sentence. code, text: how a call and other texts are
-    written where the sentence is shown.
+    written where the sentence is shown; word, said: as of `pages.Tongue`.
     """
-    gave = f" gave {text(smallest['got'])}" if smallest["got"] else ""
-    gave += (
-        f"; it should give {text(smallest['expected'])}"
-        if gave and smallest.get("expected", "") not in ("", smallest["got"])
-        else ""
-    )
-    say = f" {text(smallest['say'])}" if smallest["say"] else ""
-    return f"The smallest case that failed: {code(smallest['call'])}{gave}.{say}"
+    got, expected = smallest["got"], str(smallest.get("expected", ""))
+    template = "The smallest case that failed: {call}."
+    if got and expected not in ("", got):
+        template = "The smallest case that failed: {call} gave {got}; it should give {expected}."
+    elif got:
+        template = "The smallest case that failed: {call} gave {got}."
+    told = word(template, call=code(smallest["call"]), got=text(got), expected=text(expected))
+    return f"{told} {text(said(smallest['say']))}" if smallest["say"] else told

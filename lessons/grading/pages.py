@@ -22,7 +22,7 @@ from minigrad.viz.svg import to_svg
 
 from . import chinese
 from .feedback import rich
-from .judge import GroupPoints, Judgement
+from .judge import GroupPoints, Judgement, smallest_case
 
 LANGUAGES = ("en", "zh")
 """English and Chinese."""
@@ -236,14 +236,7 @@ def _smallest(
     if call.isidentifier():
         told = tongue.word("You have {call} = {got}.", call=code(call), got=code(got))
         return told if got else ""
-    expected = smallest.get("expected", "")
-    template = "The smallest case that failed: {call}."
-    if got and expected not in ("", smallest["got"]):
-        template = "The smallest case that failed: {call} gave {got}; it should give {expected}."
-    elif got:
-        template = "The smallest case that failed: {call} gave {got}."
-    told = tongue.word(template, call=code(call), got=text(got), expected=text(str(expected)))
-    return f"{told} {text(tongue.said(smallest['say']))}" if smallest["say"] else told
+    return smallest_case(smallest, code, text, tongue.word, tongue.said)
 
 
 def table(
