@@ -9,9 +9,12 @@ module, which steps on without a kernel too.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from minigrad.viz.bundle import script, stylesheet
+from minigrad.viz.export import save, suffix
 from minigrad.viz.layout import with_layout
 from minigrad.viz.page import TraceFrame, embed, options_of, packed, text_table
 from minigrad.viz.reading import check
@@ -119,6 +122,13 @@ class Stepper(anywidget.AnyWidget):
             return bundle
         return {**data, "text/plain": repr(self), "text/html": self._static()}, metadata
 
+    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write what is shown to a file, by its ending and with the options of
+        :func:`minigrad.viz.save`; a page opens at the present step. Returns its path.
+        """
+        page = {"step": self.step, "views": self.views} if suffix(path) == "html" else {}
+        return save(self.trace, path, **{"lang": self.lang, **page, **options})
+
     def _static(self) -> str:
         return TraceFrame(self.trace, self.step, self.lang, self.views)._repr_html_()
 
@@ -173,9 +183,9 @@ class ComparisonWidget(Stepper):
         """The self-contained page."""
         return str(self._comparison.to_html())
 
-    def save(self, path: Any) -> Any:
+    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the page to a file; returns its path."""
-        return self._comparison.save(path)
+        return Path(self._comparison.save(path, **options))
 
     def _shown(self, trace: Any, lang: str) -> dict[str, Any]:
         return dict(trace)

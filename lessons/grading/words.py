@@ -109,11 +109,9 @@ def cure(value: Any) -> str:
         except ValueError:
             return ""
         return QUOTES
-    return (
-        " (take `.item()` of it)"
-        if hasattr(type(value), "item") and getattr(value, "size", 1) == 1
-        else ""
-    )
+    shape = getattr(value, "shape", ()) if hasattr(type(value), "item") else None
+    single = isinstance(shape, tuple) and all(n == 1 for n in shape)
+    return " (take `.item()` of it)" if single else ""
 
 
 def shown(value: Any, most: int = 80) -> str:

@@ -250,7 +250,7 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show
     found = viz.show(fails, [[1.0, 2.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     viewer = show(found.trace, 1280, 800, step=len(found.trace["steps"]))
     message = viewer.locator(".mg-error").inner_text()
-    assert message.startswith("This fails: ShapeError: matmul: shapes (1, 3) and (2, 3)")
+    assert message.startswith("Line 3 fails: ShapeError: matmul: shapes (1, 3) and (2, 3)")
     text = viewer.inner_text()
     assert text.count("matmul: shapes (1, 3) and (2, 3)") == 1, "the message stands once"
     assert viewer.locator(".mg-say").inner_text().startswith("v3 cannot be computed: ShapeError.")

@@ -366,8 +366,9 @@ def test_an_entry_of_the_jacobian_is_said_when_it_is_found(show):
 def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"])
     panel, page = view(viewer, "predict"), visit.page
-    viewer.get_by_role("button", name="Last").click()
+    panel.get_by_role("button", name="Go there").click()
     assert step_of(viewer) == 2, "the inputs are given; the first computed value is asked"
+    assert panel.get_by_label("Your answer").evaluate("e => e === document.activeElement")
     assert (
         "value of v1" in panel.inner_text()
         and viewer.locator("tr[data-node='v1'] td[data-col='v']").inner_text() == ""

@@ -60,7 +60,14 @@ ODD = {
     "true": (lambda a, da: True, "returned the truth value True"),
     "pair": (lambda a, da: (1.0, 2.0), "returned the tuple (1, 2)"),
     "array": (lambda a, da: __import__("numpy").array(1.0), "take `.item()` of it"),
-    "tensor": (lambda a, da: __import__("minigrad").tensor(1.0), "returned a tensor of shape ()"),
+    "tensor": (
+        lambda a, da: __import__("minigrad").tensor(1.0),
+        "returned a tensor of shape (); it should be a plain number (take `.item()` of it)",
+    ),
+    "tensor of two": (
+        lambda a, da: __import__("minigrad").ones(2),
+        "returned a tensor of shape (2,); it should be a plain number.",
+    ),
     "huge integer": (lambda a, da: 10**400, "does not become a float (OverflowError)"),
     "liar": (lambda a, da: Lying(), "returned an object of the type Lying"),
     "function": (lambda a, da: math.cos, "returned the function "),

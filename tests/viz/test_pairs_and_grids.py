@@ -207,6 +207,19 @@ def test_the_live_widget_traces_again_and_keeps_the_step():
     widget.close()
 
 
+def test_what_a_notebook_shows_can_be_saved_by_the_ending(tmp_path):
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    trace = trace_function(f, 2.0, 5.0)
+    shown = viz.Stepper(trace, 4, lang="zh", views=["story"])
+    page = shown.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert page == viz.to_html(trace, step=4, lang="zh", views=["story"])
+    shown.save(tmp_path / "a.svg", step=2)
+    viz.save(trace, tmp_path / "b.svg", step=2, lang="zh")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    with pytest.raises(ValueError, match=r"there is no format '\.doc'"):
+        shown.save(tmp_path / "a.doc")
+
+
 def test_the_pair_widget_shares_clock_and_difference():
     traitlets = pytest.importorskip("traitlets")
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')

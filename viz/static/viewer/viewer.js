@@ -227,12 +227,13 @@ function show(el, given, options, t) {
       h("div", { class: "mg-left" }, graph?.box ?? h("p", { class: "mg-note" }, t("noLayout"))),
       h("div", { class: "mg-right" }, source?.box, side),
     );
-    const region = { class: "mg-root", tabindex: "-1" };
+    const region = { class: "mg-root", tabindex: "-1" },
+      said = trace.error && t(trace.error.line ? "failsAt" : "failsWith", trace.error);
     const root = h(
       "section",
       { ...region, lang: t.lang, "data-theme": options.theme },
       h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, named, seeded), controls.chips),
-      trace.error && h("p", { class: "mg-error", role: "note" }, t("failsWith", trace.error)),
+      said && h("p", { class: "mg-error", role: "note" }, said),
       ...[controls.bar, controls.help, views.beside, panel.box, main],
     );
     return { root, main };

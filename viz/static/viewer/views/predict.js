@@ -26,7 +26,7 @@ export const predictView = {
   make(host) {
     const { trace, t, at, gate, answers } = host,
       quiz = questionsOf(trace, answers(), at()),
-      question = drawQuestion(trace, t),
+      question = drawQuestion(trace, t, toQuestion),
       score = drawScore(t, host),
       result = h("p", { class: "mg-sumup", role: "status" });
     const form = drawForm(t, answer);
@@ -34,6 +34,10 @@ export const predictView = {
       const barrier = quiz.next(0);
       return barrier < 0 ? to : Math.min(to, barrier);
     });
+    function toQuestion() {
+      host.advance(quiz.next(0));
+      form.clear(true);
+    }
     function answer(text) {
       const k = quiz.next(at());
       if (k < 0 || k !== at()) return;
@@ -173,7 +177,7 @@ function drawForm(t, answer) {
 }
 
 // The question in words and as a formula; above it, which pass and which entry of a Jacobian.
-function drawQuestion(trace, t) {
+function drawQuestion(trace, t, go) {
   const byId = new Map(trace.nodes.map((node) => [node.id, node])),
     columns = new Map(trace.columns.map((c) => [c.key, c])),
     which = h("p", { class: "mg-note" }),
@@ -217,7 +221,12 @@ function drawQuestion(trace, t) {
       which.replaceChildren(...told.map((text) => h("span", { class: "mg-pass" }, text, " ")));
       which.hidden = !told.length;
       if (what) box.replaceChildren(...ask(step, what));
-      else box.replaceChildren(i < 0 ? t("predictDone") : t("predictOn", { step: i + 1 }));
+      else if (i < 0) box.replaceChildren(t("predictDone"));
+      else {
+        const button = h("button", { type: "button", class: "mg-fold", onclick: go });
+        button.textContent = t("predictGo");
+        box.replaceChildren(t("predictOn", { step: i + 1 }), " ", button);
+      }
     },
   };
 }
