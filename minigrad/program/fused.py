@@ -341,11 +341,6 @@ def fused(program: Program) -> Program:
     return renumbered(program, made, {}, None, program.constants)
 
 
-def kernels(program: Program) -> list[Fused]:
-    """The kernels of a program that `fused` made, in order."""
-    return [i.primitive for i in program.instructions if isinstance(i.primitive, Fused)]
-
-
 def cuda_device(program: Program, what: str) -> str:
     """The one CUDA device on which all arrays of a program are. Raises DeviceError where there
     is none.

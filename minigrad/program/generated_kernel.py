@@ -38,10 +38,21 @@ class KernelOperation(Primitive):
         self.forward = self.declared_forward = forward
         self.promote, self.accumulates = None, False
 
+    @property
+    def text(self) -> str:
+        """What it does: the body in C, or as Python the function as it is when all operands but
+        Python's numbers are arrays."""
+        raise NotImplementedError
+
     def call(self, phase: str) -> list[Instruction]:
         """The instruction that runs it; none if nothing reads what it makes."""
         call = Instruction(self, tuple(self.reads), {}, tuple(self.makes), phase)
         return [call] if self.makes else []
+
+
+def kernels_of(program: Program) -> list[KernelOperation]:
+    """The kernels of a program, in order."""
+    return [i.primitive for i in program.instructions if isinstance(i.primitive, KernelOperation)]
 
 
 class Generated(KernelOperation):
@@ -79,12 +90,6 @@ class Generated(KernelOperation):
         results = [values[n] for n in self.makes]
         results = [r if is_immutable(r) else _row_major(xp, r) for r in results]
         return tuple(results) if self.outputs != 1 else results[0]
-
-    @property
-    def text(self) -> str:
-        """What it does, as Python: the function as it is when all operands but Python's numbers
-        are arrays."""
-        raise NotImplementedError
 
     def function(self, scalars: frozenset[int], held: frozenset[int] = frozenset()) -> Any:
         """The compiled function: it reads `reads` and writes into arrays for `makes`. scalars: the

@@ -559,8 +559,3 @@ def with_kernels(program: Program) -> Program:
 def _arguments(program: Program, sources: Sources, blocks: Sequence[Block]) -> int:
     members = [program.instructions[m] for b in blocks for m in b.members]
     return len({n for i in members for n in (*sources.reads(i), *i.outputs)})
-
-
-def kernels_of(program: Program) -> list[Generated]:
-    """The kernels of a program that `with_kernels` made, in order."""
-    return [i.primitive for i in program.instructions if isinstance(i.primitive, Generated)]

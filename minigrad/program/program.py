@@ -15,9 +15,10 @@ from .as_trace import as_trace
 from .capture import CapturedProgram
 from .checking import check
 from .files import read, save
-from .fused import fused, kernels
+from .fused import fused
+from .generated_kernel import kernels_of
 from .instructions import Instruction, Type
-from .numba_kernels import kernels_of, with_kernels
+from .numba_kernels import with_kernels
 from .run import Replayer
 from .text import program_text
 
@@ -171,13 +172,11 @@ class Program:
         memory). Of a fused program its kernels: on a CUDA device their C, on the CPU their Python,
         and after a first run the text that calls them.
         """
-        made = kernels(self)
+        made = kernels_of(self)
         if made:
-            return "\n".join(kernel.text for kernel in made)
-        generated = kernels_of(self)
-        if generated:
-            texts = [kernel.text for kernel in generated]
-            return "\n".join([*texts, *(self.replayer.latest().parts if self.replayer else ())])
+            lowered = self.replayer.lowered if self.replayer else {}
+            parts = self.replayer.latest().parts if lowered else ()
+            return "\n".join([*(kernel.text for kernel in made), *parts])
         return "\n".join(self._ran().latest().parts)
 
     def memory(self) -> dict[str, int]:

@@ -15,10 +15,9 @@ from .bindings import TensorBinding
 from .capture import CapturedProgram, CaptureError
 from .compilation import Compilation, in_background
 from .environment import Environment
-from .fused import kernels
+from .generated_kernel import kernels_of
 from .lower import shaped_by_values
 from .naming import name_of
-from .numba_kernels import kernels_of
 from .outcome import RecordedResult
 from .passes import hashable
 from .ready_code import Ready, ready_code
@@ -224,7 +223,7 @@ class Variant:
         """What replays it as a graph, or with chains as one kernel each."""
         if self.fuse:
             program = program.fused()
-            made = [*kernels(program), *kernels_of(program)]
+            made = kernels_of(program)
             if made:
                 self.fused = self._held = _in_words(made)
             else:

@@ -37,8 +37,9 @@ from minigrad.program import (
     trace,
     window_kernels,
 )
+from minigrad.program.generated_kernel import kernels_of
 from minigrad.program.instructions import Instruction
-from minigrad.program.numba_kernels import NUMBA, NumbaKernel, kernels_of, with_kernels
+from minigrad.program.numba_kernels import NUMBA, NumbaKernel, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder, is_costly
 from tests.helpers import random_compiled_programs

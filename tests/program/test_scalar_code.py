@@ -16,7 +16,8 @@ import minigrad as mg
 from minigrad import scalar
 from minigrad.core.primitive import registry
 from minigrad.program import scalar_code, trace
-from minigrad.program.numba_kernels import kernels_of, with_kernels
+from minigrad.program.generated_kernel import kernels_of
+from minigrad.program.numba_kernels import with_kernels
 from minigrad.program.row_groups import Sources
 from minigrad.program.scalar_code import LANGUAGE, SHORTEST, WORDS, ScalarRun
 from tests.helpers.exact_values import assert_same_numbers
