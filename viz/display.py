@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
-from minigrad.viz.page import TraceFrame, iframe
+from minigrad.viz.page import VIEWS, TraceFrame, iframe
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
@@ -91,6 +91,10 @@ def show(
     from minigrad.watch import trace_function
 
     if unknown := [name for name in options if name not in TRACED]:
+        if unknown[0] in VIEWS:
+            raise TypeError(
+                f"show: {unknown[0]} is a view, so write viz.show(f, …, views=[{unknown[0]!r}])"
+            )
         raise TypeError(
             f"show: there is no option {unknown[0]}=; the options are mode, step, lang, views,"
             f" browser, {', '.join(TRACED)}. The function's arguments are given without their"

@@ -510,6 +510,8 @@ def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():
         ),
     ):
         viz.show(lambda x: x, x=2.0)
+    with pytest.raises(TypeError, match=r"write viz\.show\(f, …, views=\['predict'\]\)"):
+        viz.show(lambda x: x, 2.0, predict=True)
     accepted = {
         name
         for name, one in inspect.signature(trace_function).parameters.items()
