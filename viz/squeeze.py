@@ -36,6 +36,7 @@ _SPACES = (
     # no statement begins with these, and none ends with those
     (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;]\n))", ""),
     (r",(?<=[^,\[],)(?=[}\])])", ""),
+    (r";(?=\})", ""),  # (no loop here has an empty body)
 )
 
 

@@ -329,6 +329,11 @@ PRODUCTS: tuple[tuple[str, str, Any], ...] = (
         lambda a, b, g: (g @ b, a @ g),
     ),
     (
+        "result transposed",
+        "what is returned is the transpose of what is right: look at its shape.",
+        lambda a, b, g: (b @ g.T, g.T @ a),
+    ),
+    (
         "order of the factors",
         "the factors stand in the wrong order.",
         lambda a, b, g: (b.T @ g, g @ a.T),

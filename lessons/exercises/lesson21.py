@@ -17,6 +17,7 @@ import numpy as np
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.words import counted
 from .lesson11b import ENGINE
 from .made import Exact, by_name, mistakes, told_by
 
@@ -390,8 +391,8 @@ def _as_entries(rows: Rows, got: Any, name: str) -> str:
             return f"in {name} the entries of row {i} should be numbers."
         if found.shape != (len(row),):
             return (
-                f"{name} gave {found.size} numbers for row {i}, and the pattern has {len(row)}"
-                " places there: one entry for each of them, in their order."
+                f"{name} gave {counted(found.size, 'number')} for row {i}, and the pattern has"
+                f" {counted(len(row), 'place')} there: one entry for each of them, in their order."
             )
         if not np.all(np.isfinite(found)):
             return f"an entry of row {i} is not finite (NaN or infinity)."

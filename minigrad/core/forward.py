@@ -28,7 +28,7 @@ from .tensor import Tensor, as_tensor, ensure_version, wrap
 
 _level_numbers = count(1)
 nodes_with_tangents: dict[int, WeakSet[Any]] = {}
-"""For each level the nodes whose saved values have tangents at it, and at no open level outside."""
+"""The nodes with saved tangents, by the outermost of their operands' levels: its end frees them."""
 
 
 @contextmanager

@@ -74,10 +74,9 @@ class Node:
     backward.py handles OpNode, Pick and Leaf. Other subclasses (a user's Function, say) bring a
     `primitive`, which observers are shown, and a rule of their own: `pull(g, needed, on_tensors)`
     returns (parent, contribution) for each parent in `needed`, as `backward.pull_operation` does,
-    and `release()` frees the saved values. For a hook on a node (`hooks` are those on its value),
-    a subclass replaces the node's class: its `pull` (for a leaf, `store`) calls the hook before or
-    after its work. So `type(node) is OpNode` means the ordinary rule, `isinstance` only the
-    attributes.
+    and `release()` frees the saved values. There are two kinds of hook: `hooks` are those on the
+    value; one on the node gives the node another class, whose `pull` (for a leaf, `store`) calls
+    it. So `type(node) is OpNode` means the ordinary rule, `isinstance` only the attributes.
     """
 
     parents: tuple[Node | None, ...] = ()
@@ -108,9 +107,9 @@ class OpNode(Node):
 
     saved: the values that the rules name (arrays, shapes), or None once they are freed;
     versions: (position among the saved values, counter, count when it was saved) for each saved
-    array that can be overwritten (a scalar payload cannot); unbroadcast: for each input that was
-    broadcast the shape to which its contribution must be summed, None for others (None alone if
-    there is no such input).
+    array that can be overwritten (a scalar payload cannot: a write replaces it); unbroadcast: for
+    each input that was broadcast the shape to which its contribution must be summed, None for
+    others (None alone if there is no such input).
     """
 
     primitive: Primitive

@@ -50,14 +50,14 @@ RuleFunction = Callable[..., Any]
 Args = tuple[Any, ...]
 """The operands of a call: tensors, arrays and Python numbers."""
 Params = dict[str, Any]
-"""The keyword parameters of a call: constants, through which no gradient flows."""
+"""The keyword parameters of a call: constants without gradients, which nothing changes later."""
 
 OUTPUT = -1
 SHAPES = -2
 """A source says what a rule reads: i is input i, OUTPUT the output, SHAPES - i input i's shape."""
 
 registry: dict[str, Primitive] = {}
-"""Every declared operation by name. The tests' table of cases must name exactly these."""
+"""Every declared operation by name. The tests' table of cases names all of the library's."""
 
 on_declaration: list[Callable[[Primitive], None]] = []
 """Called with each operation when it is declared; minigrad.fast and others add functions here."""
@@ -160,7 +160,7 @@ class Primitive(Facets):
     cost              counts of operations: one for each element of the result
     notation, terms   formulas: its symbol before the operands; pictures of one element: none
 
-    The engine itself reads:
+    The engine itself reads these (and calls node_name, dtypes_for, integer_operand, facets.py):
 
     promote: "same" casts the inputs to a common dtype first, "float" to a common floating one,
     "branches" all but the first (as in where(condition, a, b)), None leaves them as they are.
@@ -198,7 +198,8 @@ class Primitive(Facets):
         if "y" in self.inputs:
             raise explain.input_named_y(name)
         self.pull_rules = pulls = self._rules(pull_rules, defaults)
-        self.push_rules = pulls if push_rules is None else self._rules(push_rules, defaults)
+        both = push_rules is None and self.elementwise
+        self.push_rules = pulls if both else self._rules(push_rules or (), defaults)
         self.plan: Callable[[tuple[bool, ...]], Plan] = lru_cache(1000)(partial(Plan, self))
         if name in registry:
             raise explain.declared_twice(name)

@@ -7,7 +7,7 @@ An in-place operation computes the new values out of place (so it is recorded li
 then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. The nodes
 change as in PyTorch (names in quotes are keys of explain.IN_PLACE):
 
-    target                     recording                            not recording
+    target                     recording                            not recording (the base)
     no view                    the target gets the values' node     unchanged
     view                       the base gets that of scatter_view   unchanged
     leaf; view made a leaf     refused ("leaf"; "own leaf")         unchanged
@@ -39,7 +39,7 @@ from .tensor import Leaf, Payload, Tensor, current_node, ensure_version, record,
 class View:
     """What a view knows of its base.
 
-    base: the tensor whose memory it shares: no view, or a view that was a leaf at that time.
+    base: the tensor whose memory it shares: no view, or a view that was a leaf then.
     op: the view operation that made it, with its parameters.
     parent_view: the view that this operation was applied to, None if that was the base.
     derived_at: the version's count when the tensor's node was last derived from the base's.
@@ -68,12 +68,11 @@ class View:
         as they are now, if the memory was written to since they were last derived."""
         if tensor.version is None or self.derived_at == tensor.version.count:
             return
-        if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
-            if current_node(self.base) is not None:
-                raise explain.view_and_leaf(tensor)
-            self.derived_at = tensor.version.count
-            return  # the base is a constant, so the leaf is right for the present values
-        ambiguous = self.restriction == "no_grad" and current_node(self.base) is not None
+        leaf = isinstance(tensor.node, Leaf)  # the user asked for gradients of this very view
+        recorded = current_node(self.base) is not None
+        if leaf and recorded:
+            raise explain.view_and_leaf(tensor)
+        ambiguous = self.restriction == "no_grad" and recorded
         if ambiguous and state.recording:
             raise explain.ambiguous_view(tensor)
         count = tensor.version.count
@@ -88,8 +87,9 @@ class View:
         tensor.tangents = current.tangents
         if ambiguous:  # its node stays out of date, which raises the error when recording
             return
-        _move_retained(tensor.node, current.node)
-        tensor.node = current.node
+        if not leaf:  # if it is, the base is a constant, and the leaf right for the present values
+            _move_retained(tensor.node, current.node)
+            tensor.node = current.node
         self.derived_at = count  # set last: after an interrupt the view is refreshed again
 
 
@@ -138,8 +138,8 @@ def assign(
         if not backend.can_write(value.dtype, target.dtype):
             raise explain.cannot_hold(operation, value, target)
         value = primitive.registry["cast"](value, dtype=target.dtype)
-    alone = target.view_of is None or isinstance(current_node(target), Leaf)
-    write: Any = _assign_to_tensor if alone else _assign_to_view
+    current_node(target)
+    write: Any = _assign_to_tensor if target.view_of is None else _assign_to_view
     if observe.observers:
         action = partial(write, target, value)
         observe.run_observed("assign", None, (target, value), {"operation": operation}, action)
@@ -180,6 +180,8 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     write_payload(target, value.array)  # nothing was changed if this raises; no call after it
     base.node, base.tangents = new, tangents
     _move_retained(old, new)
+    if tangents is not None and base.view_of is not None:  # a view that is a leaf
+        _assign_to_view(base, wrap(base.array, None, tangents))
     view.refresh(target)
 
 
@@ -204,11 +206,9 @@ def check_target(
 
 def _keep_old_values(node: OpNode, version: Version) -> None:
     """Copy those saved values of `node`, which made the values to be written, that lie in the
-    target's memory: the rule of `y.sin_()` needs the old y. (Tuples of results are skipped: no
-    operation with several results works in place.)"""
+    target's memory: the rule of `y.sin_()` needs the old y."""
     saved = list(node.saved or ())
-    current = [k for k, v, number in node.versions if v is version and number == v.count]
-    copied = [k for k in current if not isinstance(saved[k], tuple)]
+    copied = [k for k, v, number in node.versions if v is version and number == v.count]
     for position in copied:
         saved[position] = saved[position].copy()
     if copied:

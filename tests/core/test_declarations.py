@@ -40,6 +40,11 @@ def declared(monkeypatch):
             TypeError,
             r"got 1 for 2 \(inputs: a, b\)",
         ),
+        (  # only an elementwise operation's pull rule is its push rule
+            lambda: general("new", lambda xp, a: a[::-1], [lambda g: g[::-1]], None),
+            TypeError,
+            "got 0 for 1",
+        ),
         (
             lambda: elementwise("new", lambda xp, x: x, lambda g, z: g),
             TypeError,

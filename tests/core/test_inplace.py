@@ -913,3 +913,24 @@ def test_a_write_to_a_view_of_a_view_that_was_a_leaf_is_refused():
     with mg.no_grad():
         one.copy_(mg.full((1,), 7.0))
     assert flat.tolist() == [7, 1, 1]
+
+
+def test_tangents_reach_and_leave_a_view_that_is_a_leaf():
+    """Its base is a constant, so the leaf is right; both have tangents, whichever is written."""
+    direction = mg.tensor([1.0, 2.0, 4.0])
+
+    def written_through(which):
+        def f(d):
+            x = mg.zeros(3)
+            v = x[0:2].requires_grad_()
+            u = v[1:]
+            with mg.no_grad():
+                target, new = {"x": (x, d), "v": (v, d[:2]), "u": (u, d[1:2])}[which]
+                target.add_(new)
+            return [t.sum() for t in (x, v, u)]
+
+        return [t.item() for t in mg.func.jvp(f, (mg.ones(3),), (direction,))[1]]
+
+    assert written_through("x") == [7, 3, 2]
+    assert written_through("v") == [3, 3, 2]
+    assert written_through("u") == [2, 2, 2]
