@@ -522,8 +522,12 @@ def test_predict_asks_for_the_shape_of_a_hidden_array(show, visit):
     ):
         viewer = show(trace, views=["predict"])
         panel = view(viewer, "predict")
-        for words in asked:
+        shape = viewer.locator(".mg-node[data-node='v1'] .mg-caption")
+        for place, words in enumerate(asked):
             viewer.get_by_role("button", name="Last").click()
+            assert shape.is_visible() == (place > 0)
+            for shown in (".mg-shape", ".mg-table th > small"):
+                assert not viewer.locator(shown).first.is_visible()
             assert words in panel.locator(".mg-question").text_content(), trace["steps"][
                 step_of(viewer)
             ]["say"]
