@@ -7,6 +7,7 @@ from typing import Any
 from minigrad import expression, ops
 from minigrad.cli.target import UsageError
 from minigrad.core.tensor import Tensor
+from minigrad.trace.schema import COLUMN_NAMES
 
 
 class ComputationError(Exception):
@@ -70,7 +71,7 @@ def _not_finite(
 ) -> str:
     operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == node["id"]]
     culprit = node
-    kind = {"v": "value", "d": "tangent", "g": "adjoint"}.get(column, column)
+    kind = COLUMN_NAMES.get(column, column)
     # an adjoint is made by the operation that the edge leads to
     if column == "g" and step["edges"]:
         edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])

@@ -138,7 +138,7 @@ def assign(
         if not backend.can_write(value.dtype, target.dtype):
             raise explain.cannot_hold(operation, value, target)
         value = primitive.registry["cast"](value, dtype=target.dtype)
-    current_node(target)
+    current_node(target)  # raises before the write if the target has no right node
     write: Any = _assign_to_tensor if target.view_of is None else _assign_to_view
     if observe.observers:
         action = partial(write, target, value)

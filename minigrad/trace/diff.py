@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .replay import numbers, state_at
+from .schema import COLUMN_NAMES
 from .text import number
 
 Trace = dict[str, Any]
-_COLUMN_NAMES = {"v": "value", "d": "tangent", "g": "adjoint"}
 _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 
 
@@ -84,7 +84,7 @@ def first_divergence(
             if last_write[node, column] != i:
                 continue  # a partial sum: the complete one is compared
             expected, got = final[node, column], theirs.get((twin[node], column))
-            name = _COLUMN_NAMES.get(column, column)
+            name = COLUMN_NAMES.get(column, column)
             if got is None:
                 say = f"the {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say)

@@ -39,7 +39,8 @@ STAGES = (
     "second backward",
     "third backward",
 )
-COLUMNS = ("v", "d", "g")
+COLUMN_NAMES = {"v": "value", "d": "tangent", "g": "adjoint"}
+COLUMNS = tuple(COLUMN_NAMES)
 COLUMN_PHASES = {"v": "primal", "d": "tangent", "g": "adjoint"}
 
 Trace = dict[str, Any]

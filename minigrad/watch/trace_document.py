@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..trace.schema import COLUMN_PHASES, SCHEMA, Trace
+from ..trace.schema import COLUMN_NAMES, COLUMN_PHASES, SCHEMA, Trace
 from .notation import label_of
-
-_COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
 
 
 class TraceDocument:
@@ -83,7 +81,7 @@ class TraceDocument:
         used = {column for step in self.steps for _, column, _ in step["writes"]}
         columns = [
             {"key": key, "label": label, "phase": COLUMN_PHASES[key]}
-            for key, label in _COLUMNS.items()
+            for key, label in COLUMN_NAMES.items()
             if key in used
         ]
         return {

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from minigrad.trace.schema import COLUMN_NAMES
 from minigrad.trace.text import pass_place
 from minigrad.watch import trace_function
 
@@ -30,7 +31,6 @@ from ..comparison import same
 from ..exercise import Case, Exercise, SheetError
 
 HINTS = ("Which nodes does this one depend on, and what do you know of them at this step?",)
-COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
 
 Cell: TypeAlias = tuple[str, str, int | None]
 """A node, a column, and the number of the pass that writes there; None for what belongs to no
@@ -155,7 +155,7 @@ def _question(trace: Mapping[str, Any], question: Sequence[Any]) -> tuple[str, C
     not exist is left to be found missing.
     """
     node, column, *named = question
-    label = f"{COLUMNS.get(column, column)} of {node}"
+    label = f"{COLUMN_NAMES.get(column, column)} of {node}"
     if not named:
         return label, (node, column, None)
     mode = {"d": "forward", "g": "reverse"}.get(column)
