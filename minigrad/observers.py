@@ -4,7 +4,7 @@ user's program an operation runs, and in the calls of which modules."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -56,13 +56,23 @@ def notify(method: str, *details: Any) -> None:
             getattr(observer, method)(*details)
 
 
-class Pooling(NamedTuple):
-    """A pooling as the stages that it is computed in. windows: the parameters for each axis, in the
-    order in which they are pooled; divisors: by what the sums are divided then, numbers or tensors
-    of numbers along one axis."""
+Parts = Sequence[tuple[int, int]]
+"""Where each part of an axis begins and ends."""
+Stage = tuple[Any, tuple[Any, ...], dict[str, Any]]
+"""An operation, its operands after the first, and its parameters."""
 
+
+class Pooling(NamedTuple):
+    """A pooling as the stages that it is computed in. operation: what pools along an axis; windows:
+    its parameters for each axis, in the order in which they are pooled; divisors: by what the sums
+    are divided then, numbers or tensors of numbers along one axis; stages: all operations in their
+    order; parts: of each axis whose windows have several sizes."""
+
+    operation: Any
     windows: tuple[dict[str, Any], ...]
-    divisors: tuple[Any, ...] = ()
+    divisors: tuple[Any, ...]
+    stages: tuple[Stage, ...]
+    parts: Mapping[int, Parts]
 
 
 class Calls(threading.local):

@@ -50,7 +50,7 @@ Ranked = tuple[Tokens, int]
 WRITTEN: dict[str, Any] = {
     "axes": None, "axis": None, "shape": None, "shifts": None, "inverse": False, "scale": 1,
     "before": 0, "after": 0, "offset": 0, "size": None, "stride": 1, "dilation": 1, "padding": 0,
-    "step": None,
+    "step": None, "parts": None,
 }  # fmt: skip
 """The parameters that stand after the operands of a function, each with the number at which it is
 left out; empty tuples are too, and a stride that is the size of a pooling's window."""
@@ -273,7 +273,7 @@ def _told(key: str, given: Any) -> str:
     values = _flat(given)
     if key in ("stride", "dilation", "padding"):
         values = values[:1] if len(set(values)) == 1 else values
-    return f"{key} {('×' if key == 'size' else ', ').join(map(number, values))}"
+    return f"{key} {('×' if key in ('size', 'parts') else ', ').join(map(number, values))}"
 
 
 def is_signed(token: Token) -> bool:

@@ -6,39 +6,40 @@ element of the window it chose.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
 from ..backend import to_numpy
-from ..core.primitive import Primitive, Rule, registry
+from ..core.primitive import Primitive, Rule
 from ..core.tensor import Tensor
-from ..observers import Pooling, calls
-from ..ops.elementwise import div
-from ..ops.pooling import max_pool_jvp
-
-NAMES = {"max_pool": "max_pool{}d", "sum_pool": "sum_pool{}d"}
-PULLS = {"max_pool": "max_unpool{}d(g, argmax(x))", "sum_pool": "sum_unpool{}d(g)"}
-PUSHES = {"max_pool": "t[argmax(x)]", "sum_pool": "sum_pool{}d(t)"}
+from ..observers import Pooling, Stage, calls
+from ..ops.elementwise import cast
+from ..ops.pooling import max_pool, max_pool_jvp
 
 
-def in_one(name: str, pooling: Pooling) -> Primitive:
-    """The operation of the engine, described as one with all stages, whose parameter `windows`
-    holds those of each axis. It is no operation that the engine runs."""
-    own, axes = registry[name], len(pooling.windows)
+def in_one(pooling: Pooling) -> Primitive:
+    """The operation of the engine, described as one with all stages. It is no operation that the
+    engine runs."""
+    own, axes, divisors = pooling.operation, len(pooling.windows), pooling.divisors
     found = object.__new__(Primitive)
     vars(found).update(vars(own))
-    found.kind, found.keywords = "general", ("windows", "divisors")
-    found.notation, found.forward = None, _pooled(own)
-    if pooling.divisors:
-        found.name, push = f"avg_pool{axes}d", f"avg_pool{axes}d(t)"
-        last = pooling.divisors[-1]
-        counted = isinstance(last, Tensor) or len(pooling.divisors) > 1
-        pull = f"sum_unpool{axes}d(g / {'counts' if counted else last})"
-    else:
-        found.name = NAMES[name].format(axes)
-        pull, push = (texts[name].format(axes) for texts in (PULLS, PUSHES))
+    found.kind, found.keywords = "general", ("stages",)
+    found.notation, found.forward = None, _pooled
+    kind = own.name.removesuffix("_pool")
+    pull, push = f"{kind}_unpool{axes}d(g)", f"{kind}_pool{axes}d(t)"
+    if kind == "max":
+        pull, push = f"max_unpool{axes}d(g, argmax(x))", "t[argmax(x)]"
+    elif divisors:
+        kind = "avg"
+        counted = isinstance(divisors[-1], Tensor) or len(divisors) > 1
+        pull = f"sum_unpool{axes}d(g / {'counts' if counted else divisors[-1]})"
+        push = f"{'adaptive_' if pooling.parts else ''}avg_pool{axes}d(t)"
+    found.name = f"{'adaptive_' if pooling.parts else ''}{kind}_pool{axes}d"
     found.symbol, found.pull_notation, found.push_notation = found.name, (pull,), (push,)
-    rule = Rule(_pushed(own), found.name, ("x",), dict.fromkeys(found.keywords, _REQUIRED))
+    rounded = any(stage is cast for stage, _, _ in pooling.stages)
+    found.terms = None if pooling.parts or rounded else own.terms
+    rule = Rule(_push, found.name, ("x",), dict.fromkeys(found.keywords, _REQUIRED))
     found.pull_rules = found.push_rules = (rule,)  # the pull rule is only written, by its notation
     return found
 
@@ -46,30 +47,21 @@ def in_one(name: str, pooling: Pooling) -> Primitive:
 _REQUIRED = inspect.Parameter.empty
 
 
-def _pooled(own: Primitive) -> Any:
-    def forward(xp: Any, x: Any, *, windows: Any, divisors: Any, **_: Any) -> Any:
-        for window in windows:
-            x = own.forward(xp, x, **window)
-        for divisor in divisors:
-            x = x / (divisor.array if isinstance(divisor, Tensor) else divisor)
-        return x
-
-    return forward
+def _pooled(xp: Any, x: Any, *, stages: Sequence[Stage], **_: Any) -> Any:
+    for operation, others, params in stages:
+        arrays = [d.array if isinstance(d, Tensor) else d for d in others]
+        x = operation.forward(xp, x, *arrays, **params)
+    return x
 
 
-def _pushed(own: Primitive) -> Any:
+def _push(t: Any, x: Any, *, stages: Sequence[Stage]) -> Any:
     """The tangent, one stage after another."""
-
-    def push(t: Any, x: Any, *, windows: Any, divisors: Any) -> Any:
-        for window in windows:
-            y = own(x, **window)
-            t = own(t, **window) if own.kind == "linear" else max_pool_jvp(t, x, y, **window)
-            x = y
-        for divisor in divisors:
-            t = div(t, divisor)
-        return t
-
-    return push
+    for operation, others, params in stages:
+        y = operation(x, *others, **params)
+        largest = operation is max_pool
+        t = max_pool_jvp(t, x, y, **params) if largest else operation(t, *others, **params)
+        x = y
+    return t
 
 
 def position(args: Any, params: dict[str, Any]) -> tuple[Pooling, int] | None:
@@ -77,17 +69,17 @@ def position(args: Any, params: dict[str, Any]) -> tuple[Pooling, int] | None:
     pooling = calls.pooling
     if pooling is None:
         return None
-    stages = (*(([], window) for window in pooling.windows), *(([d], {}) for d in pooling.divisors))
-    own = list(args[1:])
-    for at, (others, given) in enumerate(stages):
-        if given == params and len(own) == len(others) and all(map(is_, own, others)):
+    held = [*args[1:], *params.values()]
+    for at, (_, others, given) in enumerate(pooling.stages):
+        own = [*others, *given.values()]
+        if [*given] == [*params] and len(own) == len(held) and all(map(is_, own, held)):
             return pooling, at
     return None
 
 
-def written_parameters(pooling: Pooling) -> dict[str, Any]:
-    """The parameters of all axes, the first axis first; counted: by what the sums along an axis are
-    divided, one number or one for each place."""
+def written_parameters(pooling: Pooling, shape: Sequence[int]) -> dict[str, Any]:
+    """The parameters of all axes, the first axis first. shape: of the result; counted: by what the
+    sums along an axis are divided, one number or one for each place."""
     windows = sorted(pooling.windows, key=lambda window: window["axis"])
     axes, counts = windows[-1]["axis"] + 1, {}  # the last axis is pooled
     for divisor in pooling.divisors:
@@ -99,5 +91,7 @@ def written_parameters(pooling: Pooling) -> dict[str, Any]:
         key: tuple(window[key] for window in windows)
         for key in ("size", "stride", "dilation", "padding")
     }
-    stages = {"windows": pooling.windows, "divisors": pooling.divisors}
-    return {**listed, **stages, "counted": counts}
+    if pooling.parts:
+        listed = {"parts": tuple(shape[window["axis"]] for window in windows)}
+    own = {"windows": pooling.windows, "stages": pooling.stages, "counted": counts}
+    return {**listed, **own}

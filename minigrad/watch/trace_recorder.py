@@ -505,12 +505,11 @@ class TraceRecorder(TraceWriter):
         """
         if call.pooling is not None:
             pooling, number = call.pooling
-            if number < len(pooling.windows) + len(pooling.divisors) - 1:
+            if number < len(pooling.stages) - 1:
                 self._pooled.append((call, result))
                 return
-            first = self._pooled[0][0].primitive
-            call.primitive = in_one(first.name, pooling)
-            call.params = written_parameters(pooling)
+            call.primitive = in_one(pooling)
+            call.params = written_parameters(pooling, result.shape)
         several = isinstance(result, tuple)
         for index, out in enumerate(result if several else (result,)):
             if isinstance(out, Tensor):

@@ -14,6 +14,7 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad.watch.trace import trace_function
 
 X = np.random.default_rng(0).integers(-3, 4, (2, 2, 4, 6)) / 2.0
+UNEVEN = np.random.default_rng(3).normal(size=(1, 1, 5, 3))
 CUBES = np.random.default_rng(1).integers(-3, 4, (1, 1, 4, 4, 4)) / 2.0
 BAR, DOT = "\u0304", "\u0307"
 
@@ -61,6 +62,16 @@ def formulas(trace: Any, node: str) -> dict[str, str]:
             "avg_pool2d(x, size 2×3, stride 1, 3)", "avg_pool2d x.", "sum_unpool2d(v-1 / 6)",
         ),
         (
+            lambda x: F.adaptive_avg_pool2d(x, (3, 2)).square().sum(), UNEVEN,
+            "adaptive_avg_pool2d", "adaptive_avg_pool2d(x, parts 3×2)", "adaptive_avg_pool2d x.",
+            "sum_unpool2d(v-1 / counts)",
+        ),
+        (
+            lambda x: F.adaptive_max_pool2d(x, (3, 2)).square().sum(), UNEVEN,
+            "adaptive_max_pool2d", "adaptive_max_pool2d(x, parts 3×2)", "x.[argmax x]",
+            "max_unpool2d(v-1, argmax x)",
+        ),
+        (
             lambda x: F.adaptive_max_pool3d(x, 2).square().sum(), CUBES, "max_pool3d",
             "max_pool3d(x, size 2×2×2)", "x.[argmax x]", "max_unpool3d(v-1, argmax x)",
         ),
@@ -91,6 +102,14 @@ def test_a_pooling_of_several_stages_is_one_step(
     out = trace["outputs"][0]
     last = [w[2] for s in trace["steps"] for w in s["writes"] if w[:2] == [out, "d"]][-1]
     assert last == pytest.approx(tangent.item(), rel=1e-12)
+
+
+def test_means_of_integers_are_one_step() -> None:
+    x = np.arange(8)[None, None]
+    trace = validate(trace_function(lambda x: F.avg_pool1d(x, 3, ceil_mode=True), x, mode="primal"))
+    assert [node.get("op") for node in trace["nodes"]] == [None, "avg_pool1d"]
+    assert "terms" not in trace["nodes"][1]  # the quotients are rounded towards zero
+    assert trace["steps"][-1]["writes"][0][2]["sample"] == [1, 4, 6]
 
 
 def test_a_pooling_that_is_differentiated_inside_the_function() -> None:

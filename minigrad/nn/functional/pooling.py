@@ -10,18 +10,20 @@ largest, its sum the sum of their sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
-from ... import functions
+from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
-from ...observers import Pooling, calls
+from ...observers import Parts, Pooling, Stage, calls
 from ...ops import pooling as pooling_ops
-from ...ops.elementwise import in_float32
-from ...ops.index import index_put
+from ...ops.elementwise import cast, div, in_float32
+from ...ops.index import getitem, index_put
+from ...ops.shape import pad_axis
 from .arguments import check_integers, check_range, each, on_axis, span, table
 from .numbered import numbered
 
@@ -69,19 +71,47 @@ max_pool1d, max_pool2d, max_pool3d = _MAX_POOLS = numbered(_max_pool)
 
 
 def _pooled(
-    operation: Any, x: Any, setup: list[dict[str, Any]], divisors: Sequence[Any] = ()
+    operation: Any,
+    x: Tensor,
+    setup: list[dict[str, Any]],
+    divisors: Sequence[Any] = (),
+    parts: Mapping[int, Parts] = MappingProxyType({}),
 ) -> Any:
-    """Pool axis by axis, then divide; who observes may ask for all of it (observers.py)."""
-    stages = len(setup) + len(divisors)
-    calls.pooling = Pooling(tuple(setup), tuple(divisors)) if stages > 1 else None
+    """Pool axis by axis, then divide; who observes may ask for all of it (observers.py). parts: of
+    axes whose windows have several sizes."""
+    stages: list[Stage] = []
+    for along in setup:
+        if along["axis"] in parts:
+            stages += _laid_out(operation, x, along, parts[along["axis"]])
+        stages.append((operation, (), along))
+    if divisors and not (x.is_floating_point() or x.is_complex()):  # integers stay integers
+        inside, outside = ((cast, (), {"dtype": dtype}) for dtype in (backend.float32, x.dtype))
+        stages += [inside, *((div, (d,), {}) for d in divisors), outside]
+    else:
+        stages += [(div, (d,), {}) for d in divisors]
+    pooling = Pooling(operation, tuple(setup), tuple(divisors), tuple(stages), parts)
+    calls.pooling = pooling if len(stages) > 1 else None
     try:
-        for along in setup:
-            x = operation(x, **along)
-        for divisor in divisors:
-            x = x / divisor
+        for stage, others, params in stages:
+            x = stage(x, *others, **params)
         return x
     finally:
         calls.pooling = None
+
+
+def _laid_out(operation: Any, x: Tensor, along: dict[str, Any], parts: Parts) -> list[Stage]:
+    """The stages that place parts of several sizes side by side as windows of the largest size: a
+    smaller one ends with its first element once more, or with zero where elements are added up."""
+    axis, size, n = along["axis"], along["size"], x.shape[along["axis"]]
+    added = operation is pooling_ops.sum_pool
+    places = [
+        place
+        for start, stop in parts
+        for place in (*range(start, stop), *[n if added else start] * (size - (stop - start)))
+    ]
+    index = functions.plain_index((slice(None),) * axis + (places,), x.array)
+    zero: list[Stage] = [(pad_axis, (), {"axis": axis, "before": 0, "after": 1})] if added else []
+    return [*zero, (getitem, (), {"index": index})]
 
 
 def _places(x: Tensor, axes: int) -> Tensor:
@@ -204,25 +234,32 @@ def _avg_pooled(
 
 
 def _mean_of_windows(
-    x: Tensor, setup: list[dict[str, Any]], include: bool = True, override: int | None = None
+    x: Tensor,
+    setup: list[dict[str, Any]],
+    include: bool = True,
+    override: int | None = None,
+    parts: Mapping[int, Parts] = MappingProxyType({}),
 ) -> Tensor:
     """The sums of windows by how many elements each has. include: those of the padding, too."""
+    real = x.is_floating_point() or x.is_complex()
+    dtype = x.dtype if real else backend.float32
     divisor, divisors = override or 1, list[Any]()
     for along in setup if override is None else ():
         axis, (before, after) = along["axis"], along["padding"]
         n, size, step = x.shape[axis], along["size"], along["stride"]
         low, high = (-before, n + before) if include else (0, n)
         starts = range(-before, n + after - size + 1, step)
-        counts: list[Any] = [min(start + size, high) - max(start, low) for start in starts]
+        windows = parts.get(axis) or [(start, start + size) for start in starts]
+        counts: list[Any] = [min(stop, high) - max(start, low) for start, stop in windows]
         if len(set(counts)) == 1:
             divisor *= counts[0]
         else:
             for _ in range(axis + 1, x.ndim):
                 counts = [(count,) for count in counts]
-            divisors.append(table(counts, x.dtype, x))
+            divisors.append(table(counts, dtype, x))
     divisors += [divisor] if divisor != 1 else []
-    mean = _pooled(pooling_ops.sum_pool, x, setup, divisors)
-    return mean.to(x.dtype) if mean.dtype != x.dtype else mean  # integers stay integers
+    mean: Tensor = _pooled(pooling_ops.sum_pool, x, setup, divisors, parts)
+    return mean
 
 
 def _lp_pool(axes: int) -> Callable[..., Tensor]:
@@ -331,7 +368,8 @@ adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = numbered(_adapti
 @in_float32
 def adaptive_mean(x: Any, output_size: Any, axes: int, function: str) -> Tensor:
     """The means of as even parts of the last `axes` axes as possible."""
-    return _adaptive(x, output_size, axes, _mean_of_windows, function)
+    mean = lambda x, setup, parts: _mean_of_windows(x, setup, parts=parts)
+    return _adaptive(x, output_size, axes, mean, function)
 
 
 def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
@@ -339,7 +377,7 @@ def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
         """Maxima over as even parts of the spatial axes of {images} as possible; None keeps an
         axis. return_indices: their places in the flattened image too, where the derivative is 1.
         """
-        largest = lambda x, setup: _pooled(pooling_ops.max_pool, x, setup)
+        largest = lambda x, setup, parts: _pooled(pooling_ops.max_pool, x, setup, (), parts)
         y = _adaptive(input, output_size, axes, largest, f"adaptive_max_pool{axes}d")
         if not return_indices:
             return y
@@ -375,7 +413,8 @@ def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
 def _adaptive(
     x: Any, output_size: Any, axes: int, pool: Callable[..., Any], function: str
 ) -> Tensor:
-    """What `pool` (of a tensor and the parameters for each axis) makes of the even parts."""
+    """What `pool` makes of the even parts: of a tensor, the parameters for each axis, and the parts
+    of each axis whose parts have several sizes."""
     x = as_tensor(x)
     check_images(x, axes, function)
     wanted = (
@@ -388,7 +427,8 @@ def _adaptive(
             f"{function}: output_size must be one number or {axes}, each at least 0 or None, got"
             f" {output_size!r}."
         )
-    parts = {}  # of each axis, the last one first
+    setup: list[dict[str, Any]] = []  # the last axis first
+    uneven: dict[int, Parts] = {}
     for axis, m in reversed(list(enumerate(wanted, x.ndim - axes))):
         n = x.shape[axis]
         if m and not n:
@@ -396,21 +436,18 @@ def _adaptive(
                 f"{function}: an input of shape {x.shape} has no elements along axis {axis}, of"
                 f" which {m} parts were asked. Ask for 0 there, or give an input with elements."
             )
-        if m is not None and m != n:
-            parts[axis] = _even_parts(n, int(m))
-    windows = {axis: _as_windows(axis, found) for axis, found in parts.items()}
-    if None not in windows.values():
-        return pool(x, list(windows.values())) if windows else x
-    for axis, window in windows.items():
-        if window is not None:
-            x = pool(x, [window])
-            continue
-        each_part = [
-            pool(span(x, axis, start, stop), [_as_windows(axis, [(0, stop - start)])])
-            for start, stop in parts[axis]
-        ]
-        x = cat(each_part, axis) if each_part else span(x, axis, 0, 0)
-    return x
+        if m == 0:
+            x = span(x, axis, 0, 0)
+        elif m is not None and m != n:
+            parts = _even_parts(n, int(m))
+            sizes = {stop - start for start, stop in parts}
+            steps = {after[0] - before[0] for before, after in pairwise(parts)} or sizes
+            even = len(sizes) == len(steps) == 1 and 0 not in steps
+            size, stride = max(sizes), min(steps) if even else max(sizes)
+            window = {"size": size, "stride": stride, "dilation": 1, "padding": (0, 0)}
+            setup.append({"axis": axis, **window})
+            uneven |= {} if even else {axis: parts}
+    return pool(x, setup, uneven) if setup else x
 
 
 def _even_parts(n: int, m: int) -> list[tuple[int, int]]:
@@ -418,13 +455,3 @@ def _even_parts(n: int, m: int) -> list[tuple[int, int]]:
     1) n / m⌉.
     """
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
-
-
-def _as_windows(axis: int, parts: list[tuple[int, int]]) -> dict[str, Any] | None:
-    """The parameters of a window operation, if the parts have one size and one distance."""
-    sizes = {stop - start for start, stop in parts}
-    steps = {after[0] - before[0] for before, after in pairwise(parts)} or {*sizes}
-    if len(sizes) != 1 or len(steps) != 1 or 0 in steps:
-        return None
-    size, stride = sizes.pop(), steps.pop()
-    return {"axis": axis, "size": size, "stride": stride, "dilation": 1, "padding": (0, 0)}
