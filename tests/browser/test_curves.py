@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
-from tests.browser.conftest import step_at
+from tests.browser.conftest import step_at, step_of
 
 pytestmark = pytest.mark.browser
 
@@ -95,6 +95,8 @@ def test_sliders_over_recorded_runs_say_that_they_are_and_why(visit, tmp_path, n
     visit.page.goto(path.as_uri())
     note = visit.page.locator(".mg-slides > .mg-strip > .mg-note")
     assert visit.page.locator(".mg-slid").count() == 1
+    visit.page.keyboard.press("ArrowRight")
+    assert step_of(visit.page) == 1, "the first key goes to the stepper below the sliders"
     if said is None:
         assert note.count() == 0
     else:

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import viz
 from minigrad.trace import validate
 from minigrad.watch import trace_function
-from tests.browser.conftest import to
+from tests.browser.conftest import step_of, to
 
 
 def f(x1, x2):
@@ -46,6 +46,8 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
     parted = page.locator(".mg-parted")
     assert parted.locator("dt").all_inner_texts() == ["minigrad", "yours"]
     assert parted.locator("dd").all_inner_texts() == ["1.716", "2"]
+    page.keyboard.press("ArrowRight")
+    assert step_of(viewer) == 1, "the first key on a page just opened moves a step"
     big = parted.locator("dd").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     assert big >= 24 and "they must be added" in page.locator(".mg-sumup").inner_text()
     page.get_by_role("button", name="Go to the first difference").click()

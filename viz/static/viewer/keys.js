@@ -8,7 +8,9 @@ export function listenFirstKey(shown) {
   document.addEventListener("keydown", (event) => {
     const keys = [" ", "ArrowLeft", "ArrowRight"];
     if (event.target !== document.body || !keys.includes(event.key)) return;
-    if (!shown().root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+    const { root } = shown(),
+      stepper = root.querySelector("section.mg-root") ?? root; // below sliders or a difference
+    if (!stepper.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
   });
 }
 
