@@ -14,9 +14,8 @@ from typing import Any
 
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
-from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, column_of
-from minigrad.viz.speech import difference
+from minigrad.viz.speech import beside, difference
 from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
@@ -68,13 +67,7 @@ class Comparison(StepperDocument):
 
     def _said(self, found: Divergence, t: Words) -> str:
         """The difference as a sentence; where neither Trace is the right one, without a verdict."""
-        plain = found.node is not None and found.column is not None
-        if self._reference or not plain:
-            return found.say
-        values = {"first": short(found.expected), "second": short(found.got)}
-        place = {"column": t(str(found.column)), "node": found.node}
-        first, second = self._names
-        return t("pairPlain", **place, **values, a=first, b=second)
+        return found.say if self._reference else beside(found, self._names, t)
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file, or with the ending .svg a picture of the step; returns its
@@ -90,7 +83,7 @@ class Comparison(StepperDocument):
     def __repr__(self) -> str:
         t, found = words(self._lang), self.divergence
         if found is None or self._reference:
-            return difference(self.first, found, t)
+            return difference(self.first, found, t, self._names)
         said = self._said(found, t)
         return (
             t("pairIs", say=said)

@@ -167,7 +167,7 @@ def plain(pieces: Iterable[TextRun]) -> str:
     """Runs as plain text, v1 for v₁ and x^2 for x²."""
     out, level = "", 0
     for run in pieces:
-        out += ("^" if run.level > max(level, 0) else "") + run.text
+        out += ("^" if run.level > max(level, 0) and run.text != "′" else "") + run.text
         level = run.level
     return out.replace("\u2009", " ").strip()
 

@@ -7,7 +7,7 @@ says as data, as ``static/viewer/speech.js`` does (a browser test holds the two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.numbers import short
@@ -35,6 +35,13 @@ def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str
     if "fails" in step:
         return t("failsWith", **step["fails"])
     return " ".join([_phrase(step, t, names), *(_decision(d, t) for d in step.get("decides", ()))])
+
+
+def phase_name(step: Mapping[str, Any], t: Words) -> str:
+    """What a step does; in a comparison, of a step that only the second Trace has, whose it is,
+    too."""
+    by = step.get("by")
+    return t(str(step.get("phase", ""))) + (f" · {by}" if by else "")
 
 
 def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
@@ -146,23 +153,40 @@ def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
     }
 
 
-def difference(trace: Mapping[str, Any], found: Divergence | None, t: Words) -> str:
+def beside(found: Divergence, names: Sequence[str], t: Words) -> str:
+    """A difference without a verdict: what either Trace has. names: how the two are called."""
+    first, second = (
+        t("pairMissingValue")
+        if one is None
+        else ", ".join(one)
+        if isinstance(one, list)
+        else short(one)
+        for one in (found.expected, found.got)
+    )
+    name = "pairPlain" if found.column else "pairMade" if found.kind == "structure" else "pairSizes"
+    blanks = {"node": found.node, "column": t(str(found.column)), "a": names[0], "b": names[1]}
+    return t(name, **blanks, first=first, second=second)
+
+
+def difference(
+    trace: Mapping[str, Any], found: Divergence | None, t: Words, names: Sequence[str]
+) -> str:
     """Where two Traces part, or that they do not, in the language of ``t``. trace: the first of
-    the two.
+    the two, which are called ``names``.
     """
     if found is None:
         return t("pairSame")
-    said = _difference(trace, found, t) if t.foreign else found.say
+    said = _difference(trace, found, t, names) if t.foreign else found.say
     return (
         t("pairIs", say=said) if found.step is None else t("pairAt", step=found.step + 1, say=said)
     )
 
 
-def _difference(trace: Mapping[str, Any], found: Divergence, t: Words) -> str:
+def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Sequence[str]) -> str:
     """The difference as a sentence, rebuilt from what it says as data, as
     ``static/viewer/hosts.js`` does."""
-    if found.node is None or found.column is None:
-        return t("pairStructure", node=found.node or "")
+    if found.column is None:
+        return beside(found, names, t)
     along = next((edge for edge in trace["edges"] if edge["id"] == found.edge), None)
     sender = along and along["dst" if along["src"] == found.node else "src"]
     blanks = {"node": found.node, "column": t(found.column), "sender": sender}

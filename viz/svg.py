@@ -103,6 +103,7 @@ def _lines(
         title = [TextRun(str(trace.get("title") or t("untitled")))]
         return [line for line in (title, seeded, [TextRun(beginning(trace, t))]) if line]
     number = f"{t('slider')} {t('counter', k=at, n=len(trace['steps']))}"
+    number += f" · {step['by']}" if "by" in step else ""
     said = f"{number}{'：' if t.foreign else ': '}{step.get('say', '')}"
     of_pass = pass_text(trace, t, step.get("pass"))
     first = seeded or ([TextRun(of_pass)] if of_pass else [])

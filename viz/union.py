@@ -9,8 +9,11 @@ mode), or nodes of its own, its steps for them follow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from minigrad.viz.reading import plain, symbol_runs
 
 from minigrad.trace.diff import twins
 from minigrad.trace.replay import state_at
@@ -24,7 +27,7 @@ SHARED_MARK = "′"
 def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any]:
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
     that differ as ``[node, column, the second's value or None]`` and the nodes that only one has,
-    ``{node: 0 or 1}``. name: what the second is called, before the sentences of its steps.
+    ``{node: 0 or 1}``. name: what the second is called; its own steps have it as ``"by"``.
     """
     twin = twins(first, second)
     back = {theirs: ours for ours, theirs in twin.items()}
@@ -36,18 +39,19 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     added = [c for c in second["columns"] if c["key"] not in columns]
     late = {c["key"] for c in added}
     alone = {renamed[n["id"]] for n in own}
+    names = _Names(first, second, renamed)
     steps = [
-        told
+        {**told, "by": name}
         for step in second["steps"]
-        if (told := _translated(step, renamed, edges, late, alone)) is not None
+        if (told := _translated(step, names, edges, late, alone)) is not None
     ]
     order = "vdg"
     document: dict[str, Any] = {
         **{key: value for key, value in first.items() if key not in ("layout", "jacobian")},
-        "nodes": [*first["nodes"], *(_moved(n, renamed) for n in own)],
+        "nodes": [*first["nodes"], *(_moved(n, names) for n in own)],
         "edges": [*first["edges"], *more],
         "columns": sorted([*first["columns"], *added], key=lambda c: order.index(c["key"])),
-        "steps": [*first["steps"], *({**s, "say": f"{name}: {s['say']}"} for s in steps)],
+        "steps": [*first["steps"], *steps],
     }
     only = {n["id"]: 0 for n in first["nodes"] if n["id"] not in twin}
     only |= dict.fromkeys(sorted(alone), 1)
@@ -63,29 +67,54 @@ def _fresh(name: str, taken: set[str]) -> str:
     return name
 
 
-def _moved(node: Mapping[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+class _Names:
+    """The second Trace's nodes as the union calls them, in formulas and in sentences. ids: by their
+    names in the second Trace."""
+
+    def __init__(self, first: Trace, second: Trace, ids: Mapping[str, str]) -> None:
+        self.ids = ids
+        known = {node["id"]: node["label"] for node in first["nodes"]}
+        self.labels: dict[str, Mapping[str, Any]] = {}
+        told: dict[str, str] = {}
+        for node in second["nodes"]:
+            own, name = node["label"], ids[node["id"]]
+            primes = name[len(name.rstrip(SHARED_MARK)) :] if name not in known else ""
+            label = {**own, "sup": own.get("sup", "") + primes} if primes else own
+            self.labels[node["id"]] = label = known.get(name, label)
+            for accent in ({}, {"accent": "dot"}, {"accent": "bar"}):
+                was, now = (plain(symbol_runs({**one, **accent})) for one in (own, label))
+                told |= {was: now} if was != now else {}
+        self._told = told
+        words = "|".join(re.escape(word) for word in sorted(told, key=len, reverse=True))
+        # neither within another name nor before an accent
+        found = re.compile(rf"(?<![\w.])(?:{words})(?![\w\u0300-\u036f{SHARED_MARK}])")
+        self._word = found if words else None
+
+    def sentence(self, said: str) -> str:
+        """A sentence of the second Trace."""
+        return self._word.sub(lambda word: self._told[word[0]], said) if self._word else said
+
+    def tokens(self, tokens: Any) -> Any:
+        """A formula of the second Trace."""
+        if isinstance(tokens, list):
+            return [self.tokens(one) for one in tokens]
+        if not isinstance(tokens, Mapping):
+            return tokens
+        told = {key: self.tokens(value) for key, value in tokens.items()}
+        if tokens.get("t") == "sym" and tokens.get("node") in self.labels:
+            name = tokens["node"]
+            told = {key: value for key, value in told.items() if key not in ("base", "sub", "sup")}
+            told |= self.labels[name] | {"node": self.ids[name]}
+        return told
+
+
+def _moved(node: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     """A node of the second Trace under its name in the union; blocks and spans are of another
     source."""
     kept = {key: value for key, value in node.items() if key not in ("block", "span", "saved")}
-    label = dict(node["label"])
-    if renamed[node["id"]] != node["id"]:
-        label["sup"] = SHARED_MARK
-    of = {"of": renamed[node["of"]]} if "of" in node else {}
-    expr = _renamed_tokens(node["expr"], renamed)
-    return {**kept, "id": renamed[node["id"]], "label": label, "expr": expr, **of}
-
-
-def _renamed_tokens(tokens: Any, renamed: Mapping[str, str]) -> Any:
-    """A formula of the second Trace with the nodes' names in the union."""
-    if isinstance(tokens, list):
-        return [_renamed_tokens(one, renamed) for one in tokens]
-    if not isinstance(tokens, Mapping):
-        return tokens
-    told = {key: _renamed_tokens(value, renamed) for key, value in tokens.items()}
-    name = tokens.get("node")
-    if isinstance(name, str) and renamed.get(name, name) != name:
-        told |= {"node": renamed[name], "sup": SHARED_MARK}
-    return told
+    of = {"of": names.ids[node["of"]]} if "of" in node else {}
+    name, expr = node["id"], names.tokens(node["expr"])
+    return {**kept, "id": names.ids[name], "label": names.labels[name], "expr": expr, **of}
 
 
 def _edges(
@@ -107,12 +136,13 @@ def _edges(
 
 def _translated(
     step: Mapping[str, Any],
-    renamed: Mapping[str, str],
+    names: _Names,
     edges: Mapping[str, str],
     late: set[str],
     alone: set[str],
 ) -> dict[str, Any] | None:
     """A step of the second Trace in the union: of a column or a node that the first lacks."""
+    renamed = names.ids
     cells = [[renamed[n], *rest] for n, *rest in step["writes"]]
     if not any(cell[1] in late or cell[0] in alone for cell in cells):
         return None
@@ -122,7 +152,8 @@ def _translated(
         "edges": [edges[e] for e in step["edges"]],
         "reads": [[renamed[n], column] for n, column in step["reads"]],
         "writes": cells,
-        "formula": _renamed_tokens(step["formula"], renamed),
+        "formula": names.tokens(step["formula"]),
+        "say": names.sentence(step["say"]),
     }
     for key in ("add", "free", "keep", "uses", "holds", "drops"):
         if key in step:

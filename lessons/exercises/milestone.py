@@ -480,7 +480,7 @@ def _show_on_trace(written: dict[str, Any], feedback: Feedback) -> None:
         feedback.lines.append(
             Line(
                 "note",
-                f"In a network 2-3-2 by your engine the first wrong node is {parting.node}:"
+                f"In a network 2-3-2 by your engine the first wrong node is {parting.node}."
                 f" {parting.say}",
             )
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +87,10 @@ def first_divergence(
             expected, got = final[node, column], theirs.get((twin[node], column))
             name = COLUMN_NAMES.get(column, column)
             if got is None:
-                say = f"the {name} of {node} was never computed; it should be {number(expected)}."
+                say = f"The {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say)
             if not close(expected, got):
-                say = f"the {name} of {node} should be {number(expected)}, but is {number(got)}."
+                say = f"The {name} of {node} should be {number(expected)}, but is {number(got)}."
                 arrived = [
                     parts[column, e["id"]]["product"]
                     for e in reference["edges"]
@@ -163,12 +164,12 @@ def _negative(value: Any) -> Any:
 def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
     """Each node's twin; where not all have one, the first difference of the two graphs."""
     found = twins(reference, other)
-    if len(found) == len(reference["nodes"]) == len(other["nodes"]):
-        return found
-    structure = _structure(reference, other)
-    if structure is not None:
-        return structure
-    return {a["id"]: b["id"] for a, b in zip(*_both_ordered(reference, other), strict=True)}
+    known = set(found.values())
+    ours, theirs = _both_ordered(reference, other)
+    ours = [node for node in ours if node["id"] not in found]
+    theirs = [node for node in theirs if node["id"] not in known]
+    paired = found | {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
+    return _structure(reference, other, (ours, theirs), paired) or paired
 
 
 def _edges_beside(trace: Trace) -> dict[str, list[str]]:
@@ -223,41 +224,42 @@ def _sources(trace: Trace) -> dict[str, list[str]]:
     return found
 
 
-def _structure(a: Trace, b: Trace) -> Divergence | None:
-    ours, theirs = _both_ordered(a, b)
-    twin = {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
+def _structure(
+    a: Trace, b: Trace, alone: tuple[list[Any], list[Any]], twin: Mapping[str, str]
+) -> Divergence | None:
+    """The first node of `a` that is made in another way in `b`. alone: the nodes of both that
+    :func:`twins` left; twin: each node's counterpart, these in their order.
+    """
     our_sources, their_sources = _sources(a), _sources(b)
-    for m, n in zip(ours, theirs, strict=False):
-        if m.get("op") != n.get("op"):
-            made, is_made = m.get("op") or "the user", n.get("op") or "the user"
-            return Divergence(
-                "structure",
-                m["id"],
-                None,
-                None,
-                m.get("op"),
-                n.get("op"),
-                f"{m['id']} should be made by {made}, but is made by {is_made}.",
-            )
-        wanted, found = our_sources[m["id"]], their_sources[n["id"]]
-        if [twin.get(s) for s in wanted] != found:
+    back = {theirs: ours for ours, theirs in twin.items()}
+    born = {cell[0]: i for i, step in reversed([*enumerate(a["steps"])]) for cell in step["writes"]}
+    for m, n in zip(*alone, strict=False):
+        node = m["id"]
+        ops = m.get("op"), n.get("op")
+        if ops[0] != ops[1]:
+            made, is_made = (op or "the user" for op in ops)
+            say = f"{node} should be made by {made}, but is made by {is_made}."
+            return Divergence("structure", node, None, born.get(node), *ops, say)
+        wanted = our_sources[node]
+        found = [back.get(s) or f"{s}′" for s in their_sources[n["id"]]]
+        if wanted != found:
             say = (
-                f"{m['id']} should be made from {_listed(wanted)}, but is made from"
-                f" {_listed(found)}."
+                f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
             )
-            return Divergence("structure", m["id"], None, None, wanted, found, say)
-    if len(ours) != len(theirs):
-        kind, node = (
-            ("missing", ours[len(theirs)]["id"])
-            if len(ours) > len(theirs)
-            else ("extra", theirs[len(ours)]["id"])
-        )
-        say = (
-            f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one"
-            f" is {node}."
-        )
-        return Divergence(kind, node, None, None, len(ours), len(theirs), say)
-    return None
+            return Divergence("structure", node, None, born.get(node), wanted, found, say)
+    sizes = len(a["nodes"]), len(b["nodes"])
+    if sizes[0] == sizes[1]:
+        return None
+    ours, theirs = alone
+    kind, rest = (
+        ("missing", ours[len(theirs) :]) if sizes[0] > sizes[1] else ("extra", theirs[len(ours) :])
+    )
+    node = rest[0]["id"]
+    say = (
+        f"The graph should have {sizes[0]} nodes, but has {sizes[1]}; the first {kind} one is"
+        f" {node}."
+    )
+    return Divergence(kind, node, None, born.get(node) if kind == "missing" else None, *sizes, say)
 
 
 def _listed(names: list[str]) -> str:

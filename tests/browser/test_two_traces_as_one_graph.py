@@ -4,6 +4,7 @@ values."""
 import copy
 
 import pytest
+from minigrad.viz.reading import plain, runs
 
 import minigrad as mg
 from minigrad import viz
@@ -63,6 +64,12 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
     axe(page, "section.mg-pair")
     to(viewer, 3)
     assert of_class(viewer, "mg-unlike") == [], "nothing is known yet of what differs"
+    to(viewer, 9)  # v5 sends to v3, and both agree
+    look = """e => { const s = getComputedStyle(e); return [s.stroke, s.strokeDasharray]; }"""
+    card = lambda node: viewer.locator(f".mg-node[data-node='{node}'] .mg-card").evaluate(look)
+    written, read, quiet = card("v3"), card("v5"), card("v1")
+    assert written[0] == read[0] != quiet[0]
+    assert (written[1], read[1]) == ("none", "6px, 4px")
 
 
 def test_a_sum_that_grows_is_not_compared_with_the_final_one(show, reference):
@@ -97,7 +104,7 @@ def test_before_and_after_a_step_is_told_without_a_verdict(show, visit):
 
     before = trace_function(loss, 0.75, mode="reverse")
     after = trace_function(loss, 0.55, mode="reverse")
-    for lang, said in (("en", "0.75 in before, 0.55 in after"), ("zh", "before 为 0.75")):
+    for lang, said in (("en", "is 0.75 in before and 0.55 in after"), ("zh", "before 为 0.75")):
         pair = viz.compare(before, after, ("before", "after"), reference=False, lang=lang)
         viewer = show(pair.to_html())
         text = visit.page.locator(".mg-sumup").inner_text()
@@ -122,7 +129,27 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert "dashed: only in f" in legend and "dotted: only in g" in legend
     formula = next(s["formula"] for s in both["steps"] if s["node"] == "v5′")
     assert formula[0]["node"] == "v5′" and formula[0]["sup"] == "′"
-    assert visit.page.locator(".mg-say").inner_text().startswith("g: ")
+    assert visit.page.locator(".mg-badge").inner_text() == "adjoint · g"
+    assert (
+        visit.page.locator(".mg-say").inner_text().startswith("v5′ sends v̄5′ · 2 = −2 back to v4′")
+    )
+    assert visit.page.locator(".mg-parted dd").all_inner_texts() == ["sin", "cos"]
+    visit.page.get_by_role("button", name="Go to the first difference").click()
+    assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
+
+
+def test_a_node_of_both_has_the_first_ones_name_where_the_second_counts_otherwise(reference):
+    """In g the logarithm is v2 and the product v1."""
+
+    def g(x1, x2):
+        return x1 * x2 - mg.log(x1) * x2
+
+    pair = viz.compare(reference, trace_function(g, 2.0, 5.0, mode="reverse"), ("f", "g"), False)
+    own = [s for s in pair.document["union"]["steps"] if s.get("by") == "g"]
+    told = {plain(runs(s["formula"])).partition(" = ")[2].partition(" = ")[0]: s for s in own}
+    assert told["v1 · x2"]["say"] == "v3′ = v1 · x2 = 3.466."
+    assert told["v2 − v3′"]["say"] == "v4′ = v2 − v3′ = 6.534."
+    assert "v3 comes from add in f and from mul in g." in repr(pair)
 
 
 def test_torch_beside_minigrad(reference):

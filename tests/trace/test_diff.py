@@ -117,7 +117,7 @@ def test_wrong_sign_without_contributions():
     found = first_divergence(REFERENCE, changed(change))
     assert (
         found.node == "v4"
-        and found.say == "the adjoint of v4 should be −1, but is 1. The sign is wrong."
+        and found.say == "The adjoint of v4 should be −1, but is 1. The sign is wrong."
     )
 
 
@@ -158,7 +158,7 @@ def test_an_adjoint_that_was_never_computed():
 
     found = first_divergence(REFERENCE, changed(change))
     assert (found.kind, found.node, found.column, found.got) == ("missing", "v1", "g", None)
-    assert found.say == "the adjoint of v1 was never computed; it should be 1."
+    assert found.say == "The adjoint of v1 was never computed; it should be 1."
 
 
 def test_a_wrong_value_comes_before_what_follows_from_it():
@@ -207,6 +207,16 @@ def test_a_missing_edge_another_operation_and_swapped_operands():
         and found.node == "v2"
         and "x1 and x2, but is made from" in found.say
     )
+
+
+def test_nodes_that_both_have_are_no_difference_wherever_they_are_made():
+    """The product first, then the logarithm: the graphs part at the sine."""
+    other = trace_function(lambda a, b: a * b + mg.log(a) - mg.cos(b), 2.0, 5.0)
+    found = first_divergence(REFERENCE, other)
+    assert found.node == "v3" and found.say == (
+        "v3 should be made from v1 and v2, but is made from v2 and v1."
+    )
+    assert REFERENCE["steps"][found.step]["node"] == "v3"
 
 
 def test_extra_and_missing_nodes():

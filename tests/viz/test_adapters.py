@@ -151,7 +151,7 @@ def test_a_bug_is_shown_and_found():
     a, b = Value(3.0, label="a"), Value(4.0, label="b")
     assert first_divergence(wanted_later, viz.trace_of(later(a, b))) is None
     wrong = viz.trace_of(right(Forgetful(3.0), Forgetful(4.0)))
-    assert "the adjoint of a should be 6, but is 3" in first_divergence(wanted, wrong).say
+    assert "The adjoint of a should be 6, but is 3" in first_divergence(wanted, wrong).say
 
 
 class Micrograd(Value):

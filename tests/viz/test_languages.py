@@ -563,7 +563,7 @@ def test_a_comparison_speaks_the_language(both):
         f"第一处差异在第 {step + 1} 步：从 x2 沿边传给 v2 的切向量贡献应为 2，却是 −2。 符号错了。"
     )
     assert repr(viz.compare(both, other)).startswith(
-        f"First difference, at step {step + 1}: x2 should send 2 to the tangent of v2"
+        f"First difference, at step {step + 1}. x2 should send 2 to the tangent of v2"
     )
     assert repr(viz.compare(both, both, lang="zh")) == "两条轨迹的所有值都一致。"
     assert (
@@ -582,10 +582,15 @@ def test_a_comparison_speaks_the_language(both):
     primal = trace_function(baydin, 2.0, 5.0, mode="primal")
     assert "从未计算；应为" in repr(viz.compare(both, primal, lang="zh"))
     parted = viz.compare(both, trace_function(lambda a, b: a * b, 2.0, 5.0), lang="zh")
-    assert repr(parted) == "第一处差异：两个计算图在 v1 处不同。" and parted.document["names"] == [
-        "第一条",
-        "第二条",
-    ]
+    assert (
+        repr(parted)
+        == "第一处差异在第 5 步：第一条 有 7 个节点，第二条 有 3 个；v1 只在其中一个里。"
+        and parted.document["names"]
+        == [
+            "第一条",
+            "第二条",
+        ]
+    )
     assert viz.compare(both, both).document["names"] == ["first", "second"]
     assert viz.compare(both, both, ["mine", "theirs"], lang="zh").document["names"] == [
         "mine",

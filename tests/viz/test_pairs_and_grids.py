@@ -35,7 +35,7 @@ def test_a_comparison_names_the_first_difference_in_both_traces():
     assert shown.divergence is not None and shown.divergence.node == b["steps"][-1]["node"]
     difference = shown.document["difference"]
     assert (difference["node"], difference["column"]) == (shown.divergence.node, "g")
-    assert repr(shown).startswith(f"First difference, at step {shown.divergence.step + 1}:")
+    assert repr(shown).startswith(f"First difference, at step {shown.divergence.step + 1}. ")
     assert viz.compare(a, b, rtol=10.0).divergence is None
     assert "agree" in repr(viz.compare(a, a)) and viz.compare(a, a).document["difference"] is None
 
@@ -48,9 +48,9 @@ def test_other_names_for_the_same_nodes_are_no_difference():
 def test_traces_of_different_programs_part_in_structure():
     shown = viz.compare(trace_function(f, 2.0, 5.0), trace_function(lambda a, b: a * b, 2.0, 5.0))
     assert (
-        shown.divergence.kind == "structure"
-        and shown.document["difference"]["step"] is None
-        and "First difference:" in repr(shown)
+        shown.divergence.kind == "missing"
+        and shown.document["difference"]["step"] == 4
+        and "the first missing one is v1." in repr(shown)
     )
 
 

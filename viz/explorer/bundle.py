@@ -18,16 +18,26 @@ _ELSEWHERE = ("jacobian", "arrays", "buffers", "element")
 
 _OF_ONE_PASS = """
 export const sentence = ({ say }) => say, passText = () => "", namesOf = () => null;
+export const phaseOf = ({ phase }, t) => t(phase);
 export const decidedLines = () => [];
 """
 """The viewer's module of sentences as it is in one pass that is told in English."""
+
+_OF_ONE_TRACE = """
+export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
+export const markBeside = () => null;
+"""
+"""The viewer's module of comparisons as it is for one Trace."""
 
 
 def modules(name: str, *, whole: bool = False) -> dict[Path, str]:
     """A module of static/ and all that it imports, as they are read, with the generated rules.
     whole: with all of the viewer."""
     generated = {"static/rules.js": rules()}
-    smaller = {**bundle.OF_NUMBERS, "viewer/speech.js": _OF_ONE_PASS}
+    smaller = bundle.OF_NUMBERS | {
+        "viewer/speech.js": _OF_ONE_PASS,
+        "viewer/beside.js": _OF_ONE_TRACE,
+    }
     without = () if whole else _ELSEWHERE
     return bundle.parts(STATIC / name, without, generated | ({} if whole else smaller))
 

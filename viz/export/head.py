@@ -16,7 +16,7 @@ from minigrad.viz.picture.fonts import text_width, wrap
 from minigrad.viz.picture.legend import SPACE, LegendEntry, drawn_entry, legend_of
 from minigrad.viz.picture.marks import DASH, Box, Disc, Mark, PathMark, Style, TextLine
 from minigrad.viz.reading import plain, runs, shown_column
-from minigrad.viz.speech import beginning, pass_text
+from minigrad.viz.speech import beginning, pass_text, phase_name
 from minigrad.viz.texts import Words
 
 MARGIN = 22.0
@@ -107,7 +107,7 @@ class Head:
     def __init__(self, trace: Mapping[str, Any], t: Words, title: str, numbers: Sequence[int]):
         self.trace, self.words, self.title, self.numbers = trace, t, title, numbers
         self.legend = legend_of(trace, t)
-        phases = {t(str(step.get("phase", ""))) for step in trace["steps"]}
+        phases = {phase_name(step, t) for step in trace["steps"]}
         self.indent = max([98.0, *(text_width(phase, 10.5, True) + 30 for phase in phases)])
 
     def height(self, across: float) -> float:
@@ -241,7 +241,7 @@ class Head:
         if at:
             marks.append(PathMark(f"M{x + 1} {y + 2}L{x + 1} {y + said.height - 4}", f"bar-{now}"))
             x += 14
-            phase = self.words(str(self.trace["steps"][at - 1].get("phase", "")))
+            phase = phase_name(self.trace["steps"][at - 1], self.words)
             if said.formula or said.plainly:
                 middle = y + (_line_height(said.formula[0]) if said.formula else PLAIN_ROW) / 2
                 width = text_width(phase, 10.5, True) + 18

@@ -190,7 +190,7 @@ class _Check:
                 Line(
                     "note",
                     f"On the Trace of {reference['title']} the first wrong node is {parting.node}"
-                    f" ({where}): {say}.",
+                    f" ({where}). {say}.",
                 )
             )
             return

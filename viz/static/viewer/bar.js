@@ -3,6 +3,7 @@
 import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
+import { phaseOf } from "./speech.js";
 import { inLanguage } from "./texts.js";
 
 const HELP = [
@@ -193,7 +194,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       slider.style.setProperty("--mg-at", n ? k / n : 0);
       slider.setAttribute(
         "aria-valuetext",
-        k ? t("say", { k, n, phase: t(steps[k - 1].phase), say: sentence }) : sentence,
+        k ? t("say", { k, n, phase: phaseOf(steps[k - 1], t), say: sentence }) : sentence,
       );
       counter.textContent = t("counter", { k, n });
       for (const one of chips) {

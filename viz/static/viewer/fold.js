@@ -63,21 +63,6 @@ export const keeps = ({ nodes, columns, steps }) =>
 
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? constants.phases[step.phase] ?? "v";
 
-// Of a Trace that stands beside another one: the other's values where they differ, null where it
-// has none. shown: those whose own value is final in a state; a sum that grows is not compared.
-export function cellsBeside({ beside, steps }) {
-  const cells = new Map(
-    (beside?.cells ?? []).map(([node, column, value]) => [key(node, column), value]),
-  );
-  const final = new Map();
-  if (cells.size)
-    steps.forEach((step, i) => {
-      for (const [node, column] of step.writes ?? []) final.set(key(node, column), i + 1);
-    });
-  const shown = (cell, { taken }) => (taken >= final.get(cell) ? cells.get(cell) : undefined);
-  return { get: (cell) => cells.get(cell), shown };
-}
-
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {
   const kind = trace === null ? "null" : Array.isArray(trace) ? "list" : typeof trace,

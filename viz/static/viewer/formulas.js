@@ -245,7 +245,7 @@ export const symbolRuns = (label) => [
 ];
 export const plain = (pieces) =>
   pieces
-    .map((r) => (r.level > 0 ? "^" : "") + r.text)
+    .map((r) => (r.level > 0 && r.text !== "′" ? "^" : "") + r.text)
     .join("")
     .replaceAll("\u2009", " ")
     .trim();

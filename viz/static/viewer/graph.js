@@ -2,6 +2,7 @@
 // by arrow keys.
 
 import constants from "./constants.json" with { type: "json" };
+import { cellsBeside, markBeside } from "./beside.js";
 import {
   arrangeRows,
   cardSize,
@@ -13,7 +14,7 @@ import {
   stageOf,
 } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
-import { cellsBeside, columnOf, keeps, key } from "./fold.js";
+import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
@@ -517,7 +518,7 @@ export function drawGraph(
       const unborn = group
         ? group.leaves.every((leaf) => state.unborn.has(leaf))
         : state.unborn.has(id);
-      if (trace.beside) beside(card, group ? group.leaves : [id], state);
+      if (trace.beside) markBeside(card.group, group ? group.leaves : [id], trace, theirs, state);
       card.group.classList.toggle("mg-bare", !spoken.length);
       card.group.classList.toggle("mg-unborn", unborn);
       card.group.classList.toggle("mg-freed", state.freed.has(id));
@@ -570,18 +571,6 @@ export function drawGraph(
       .find((e) => e.broadcast && wires.has(e.id));
     if (spread && columnOf(step) === "g") said.push([wires.get(spread.id), t("summed")]);
     label(said);
-  }
-
-  // Beside another Trace: whether what is known of some nodes agrees with it.
-  function beside(card, ids, state) {
-    const cells = ids.flatMap((id) => columns.map((c) => key(id, c.key))),
-      known = cells.filter((one) => state.has(one)),
-      differs = known.some((one) => theirs.shown(one, state) !== undefined),
-      side = ids.every((id) => id in trace.beside.only) ? trace.beside.only[ids[0]] : null;
-    card.group.classList.toggle("mg-unlike", differs);
-    card.group.classList.toggle("mg-agrees", known.length > 0 && !differs && side === null);
-    card.group.classList.toggle("mg-only-first", side === 0);
-    card.group.classList.toggle("mg-only-second", side === 1);
   }
 
   // Before a step: which node it is about.

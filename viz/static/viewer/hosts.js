@@ -49,19 +49,19 @@ function differenceBox(union, difference, names, t, go) {
   const said = difference
       ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
       : t("pairSame"),
-    { node, column, step, expected, got } = difference ?? {},
+    { node, column, step, expected, got, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column],
     value = (name, shown) =>
-      h("div", null, h("dt", null, name), h("dd", null, shown ?? t("pairMissingValue")));
+      h("div", null, h("dt", null, name), h("dd", null, madeBy(shown, t, brief)));
   const large =
     known &&
-    column &&
+    (column || kind === "structure") &&
     h(
       "div",
       { class: "mg-parted" },
       math([{ t: "sym", ...labelOf(known), accent }]),
-      h("dl", null, value(names[0], brief(expected, 24)), value(names[1], brief(got, 24) || null)),
+      h("dl", null, value(names[0], expected), value(names[1], got)),
     );
   const jump =
     Number.isInteger(step) &&
@@ -82,6 +82,10 @@ function differenceBox(union, difference, names, t, go) {
   );
 }
 
+// A value; of a node that is made in another way its operation, or the names of its operands.
+const madeBy = (value, t, text = short) =>
+  (Array.isArray(value) ? value.join(", ") : text(value, 24)) || t("pairMissingValue");
+
 // Traces that differ in their make, and not in a number, part at no step.
 const whereTheyPart = ({ step }, say, t) =>
   step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say });
@@ -91,12 +95,9 @@ const whereTheyPart = ({ step }, say, t) =>
 function differenceText(trace, difference, t, names) {
   const { say, kind, node, column, expected, got, edge, reference } = difference;
   if (!t.foreign) return say;
-  if (reference === false && node && column) {
-    const both = { first: short(expected), second: short(got), a: names[0], b: names[1] };
-    return t("pairPlain", { column: t(column), node, ...both });
-  }
-  if (node === null || node === undefined || column === null || column === undefined)
-    return t("pairStructure", { node: node ?? "" });
+  const both = { first: madeBy(expected, t), second: madeBy(got, t), a: names[0], b: names[1] };
+  if (!column) return t(kind === "structure" ? "pairMade" : "pairSizes", { node, ...both });
+  if (reference === false) return t("pairPlain", { column: t(column), node, ...both });
   const along = trace.edges.find((e) => e.id === edge),
     sender = along && (along.src === node ? along.dst : along.src);
   const values = { node, column: t(column), sender, expected: short(expected), got: short(got) };

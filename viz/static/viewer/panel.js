@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { arithmetic, equation } from "./formulas.js";
-import { namesOf, passText, sentence } from "./speech.js";
+import { namesOf, passText, phaseOf, sentence } from "./speech.js";
 
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
   MOST_RESERVED = 136,
@@ -43,7 +43,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   // of an operation that fails stands above already.
   function fill({ badge, formula, sums, pass, opening, say }, k, state) {
     const step = k > 0 ? steps[k - 1] : null;
-    badge.textContent = step ? t(step.phase) : "";
+    badge.textContent = step ? phaseOf(step, t) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
     say.classList.toggle("mg-needed", Boolean(!step || step.decides || step.fails));
@@ -92,7 +92,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       const { formula: tokens = [] } = step,
         left = tokens.slice(0, 1),
         sign = tokens.find((token) => token.text === "=" || token.text === "+=");
-      badge.textContent = t(step.phase);
+      badge.textContent = phaseOf(step, t);
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
       curve?.update(null);

@@ -11,6 +11,9 @@ export function sentence(step, t, names = (id) => id) {
   return [phrase(step, t, names), ...(step.decides ?? []).map((one) => decision(one, t))].join(" ");
 }
 
+// What a step does; in a comparison, of a step that only the second Trace has, whose it is, too.
+export const phaseOf = ({ phase, by }, t) => t(phase) + (by ? ` · ${by}` : "");
+
 // What a card says of the condition that its value is: the question with its answer, and what
 // follows.
 export function decidedLines({ decides: [one] = [] }, t) {

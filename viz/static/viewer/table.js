@@ -2,7 +2,8 @@
 // only the rows near those that are seen are drawn; two empty ones take the place of the others.
 
 import { h, motion, nodeAt, setText, tableHead } from "./dom.js";
-import { cellsBeside, key } from "./fold.js";
+import { cellsBeside } from "./beside.js";
+import { key } from "./fold.js";
 import {
   captionOf,
   columnMark,
