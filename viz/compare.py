@@ -77,7 +77,8 @@ class Comparison(StepperDocument):
         if target.suffix.lower() != ".svg":
             return super().save(target)
         step = self.options["step"] or None
-        target.write_text(to_svg(self.still, step, lang=self._lang), encoding="utf-8")
+        told = {**self.still, "difference": repr(self)}
+        target.write_text(to_svg(told, step, lang=self._lang), encoding="utf-8")
         return target
 
     def __repr__(self) -> str:

@@ -31,9 +31,9 @@ def reverse_pass() -> Trace:
     return trace_function(f, 2.0, 5.0, mode="reverse", title="ln x1 + x1 · x2 − sin x2")
 
 
-def stepper(path: Path) -> Path:
+def stepper(path: Path, dark: bool = False) -> Path:
     """Reverse mode, one step after the other, as a film."""
-    return save(reverse_pass(), path, size=(900, 440), fps=1.5)
+    return save(reverse_pass(), path, size=(900, 440), fps=1.5, dark=dark)
 
 
 def network(path: Path) -> Path:
@@ -62,7 +62,7 @@ def _overwriting(trace: Trace) -> Trace:
     return wrong
 
 
-def training(path: Path) -> Path:
+def training(path: Path, dark: bool = False) -> Path:
     """The two moons: loss, accuracy and decision surface of a training of 60 epochs."""
     mg.manual_seed(0)
     points, labels = mg.data.two_moons(160)[:]
@@ -77,17 +77,29 @@ def training(path: Path) -> Path:
             optimizer.step()
             right = (logits.argmax(1) == labels).numpy().mean()
             live.log(loss=loss.item(), accuracy=float(right))
-    return draw_curves(live.history, path)
+    return draw_curves(live.history, path, dark=dark)
+
+
+DRAWINGS = {"network.svg": network, "comparison.svg": comparison}
+"""Pictures that follow the reader's preference for light or dark by themselves."""
+
+IN_BOTH = {"stepper.webp": stepper, "training.png": training}
+"""Pictures of pixels, of which there are two."""
+
+
+def dark_name(name: str) -> str:
+    """The file of a picture for dark pages."""
+    return f"{Path(name).stem}_dark{Path(name).suffix}"
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the four pictures into a folder."""
+    """Writes the pictures into a folder."""
     folder = Path(arguments[0] if arguments else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {stepper: "stepper.webp", network: "network.svg", training: "training.png"}
-    for draw, name in {**drawn, comparison: "comparison.svg"}.items():
-        made = draw(folder / name)
-        print(f"{made}: {made.stat().st_size:,} bytes", flush=True)
+    made = [draw(folder / name) for name, draw in (DRAWINGS | IN_BOTH).items()]
+    made += [draw(folder / dark_name(name), dark=True) for name, draw in IN_BOTH.items()]
+    for path in made:
+        print(f"{path}: {path.stat().st_size:,} bytes", flush=True)
     return 0
 
 

@@ -8,6 +8,7 @@ colours. In light and dark surroundings it follows the reader's preference.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 from minigrad.viz import scale
@@ -28,6 +29,9 @@ MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 """Around the words; heights of a line of words and of the legend."""
 WIDEST = 1.05
 """A line of words in the widest of the fonts, compared with the estimate."""
+
+LETTERS = 90
+"""The longest line of the sentence that says where two Traces part."""
 
 
 def to_svg(
@@ -95,16 +99,19 @@ def _lines(
     trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words
 ) -> list[list[TextRun]]:
     """The lines above the graph: the title or the step's formula and sentence; always the seeds, or
-    the pass."""
+    the pass, and of a comparison its first difference."""
+    above = [[TextRun(line)] for line in wrap(trace.get("difference", ""), LETTERS)]
     seeded: list[TextRun] = []
     for named, tokens in trace["seeded"]:
         seeded += [*([TextRun("\u2003")] if seeded else []), TextRun(named + " "), *runs(tokens)]
     if step is None:
         title = [TextRun(str(trace.get("title") or t("untitled")))]
-        return [line for line in (title, seeded, [TextRun(beginning(trace, t))]) if line]
+        begun = [TextRun(beginning(trace, t))]
+        return [*above, *(line for line in (title, seeded, begun) if line)]
     number = f"{t('slider')} {t('counter', k=at, n=len(trace['steps']))}"
     number += f" · {step['by']}" if "by" in step else ""
     said = f"{number}{'：' if t.foreign else ': '}{step.get('say', '')}"
     of_pass = pass_text(trace, t, step.get("pass"))
     first = seeded or ([TextRun(of_pass)] if of_pass else [])
-    return [line for line in (first, runs(step.get("formula") or []), [TextRun(said)]) if line]
+    formula = runs(step.get("formula") or [])
+    return [*above, *(line for line in (first, formula, [TextRun(said)]) if line)]

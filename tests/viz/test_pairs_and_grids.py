@@ -45,13 +45,15 @@ def test_other_names_for_the_same_nodes_are_no_difference():
     assert viz.compare(a, b).divergence is None
 
 
-def test_traces_of_different_programs_part_in_structure():
+def test_traces_of_different_programs_part_in_structure(tmp_path):
     shown = viz.compare(trace_function(f, 2.0, 5.0), trace_function(lambda a, b: a * b, 2.0, 5.0))
     assert (
         shown.divergence.kind == "missing"
         and shown.document["difference"]["step"] == 4
         and "the first missing one is v1." in repr(shown)
     )
+    still = shown.save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "First difference, at step 5. The graph should have 7 nodes" in still
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -263,7 +263,7 @@ class Head:
 
 
 def _width(entry: LegendEntry) -> float:
-    return SPACE + text_width(entry.words, 11)
+    return SPACE + text_width(entry.words, 12)
 
 
 def _line_height(line: Sequence[mathtext.FormulaPart]) -> float:

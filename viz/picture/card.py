@@ -22,7 +22,8 @@ HATCH = 8
 class Moment(NamedTuple):
     """What a card shows of one step: its values by (node, column), the step, the column that gives
     the step its colour, the nodes that exist and those that released what they kept, whether kept
-    values are marked at all, and the values of another Trace where they differ."""
+    values are marked at all, the values of another Trace where they differ, and the nodes that
+    agree with it."""
 
     cells: Mapping[tuple[str, str], Any]
     step: Mapping[str, Any] | None
@@ -31,10 +32,15 @@ class Moment(NamedTuple):
     freed: Collection[str]
     keeping: bool
     theirs: Mapping[tuple[str, str], Any] = {}
+    agreeing: Collection[str] = ()
 
     def read(self, node: str) -> bool:
         """Whether the step reads this node."""
         return self.step is not None and any(cell[0] == node for cell in self.step.get("reads", []))
+
+    def quiet(self, node: str) -> bool:
+        """Whether this node agrees with another Trace, and the step does not touch it."""
+        return node in self.agreeing and not self.read(node) and not self.written(node)
 
     def written(self, node: str) -> set[str]:
         """The columns of this node that the step writes."""
@@ -56,7 +62,8 @@ def card(
     marks = _rim(node, (x, y, width, height), moment, stage)
     pile, room = node.get("kind") == "group", width - 14
     heading = str(node["label"]["base"]) if pile else heading_runs(node)
-    role, struck = "group-name" if pile else "name", bool(node.get("dangling")) and not pile
+    role = "group-name" if pile else "head" if moment.quiet(name) else "name"
+    struck = bool(node.get("dangling")) and not pile
     marks.append(TextLine(box["x"], y + 20, heading, role, "middle", room, struck))
     computed = any((name, column["key"]) in moment.cells for column in columns)
     if node.get("saved") and moment.keeping and computed:
@@ -95,6 +102,7 @@ def _rim(
         role += f" {kind}" if kind in ("input", "output") else ""
         role += f" card-{stage}" if stage else ""
         role += " failed" if node.get("failed") else ""
+    role += " quiet" if moment.quiet(node["id"]) else ""
     columns = {key for name, key in moment.theirs if name == node["id"]}
     role += " failed" if any((node["id"], key) in moment.cells for key in columns) else ""
     written = moment.written(node["id"])
@@ -122,6 +130,7 @@ def _rows(
         if (name, key) in moment.cells:
             value = moment.cells[name, key]
             bold = " bold" if key in moment.written(name) else ""
+            bold += " quiet-value" if moment.quiet(name) else ""
             lines = measure.lines_of(value, shape)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"

@@ -42,7 +42,10 @@ class GraphPicture:
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
         state, now = state_at(trace, k), shown_column(trace, step)
         theirs = {cell: value for cell, value in self.theirs.items() if self.final[cell] <= k}
-        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping, theirs)
+        quiet = self._agreeing(state.cells, theirs)
+        moment = Moment(
+            state.cells, step, now, state.born, state.freed, self.keeping, theirs, quiet
+        )
         lit = set(step["edges"]) if step else set()
         marks: list[Mark] = []
         for edge in sorted(trace["edges"], key=lambda edge: edge["id"] in lit):
@@ -62,6 +65,15 @@ class GraphPicture:
         for label in labels_of(trace, step, self.shapes, self.words):
             marks += _number(label, now)
         return marks
+
+    def _agreeing(
+        self, cells: Mapping[tuple[str, str], Any], theirs: Mapping[tuple[str, str], Any]
+    ) -> set[str]:
+        """Beside another Trace: the nodes of both in which all that is known agrees."""
+        if "beside" not in self.trace:
+            return set()
+        differing = {node for node, column in theirs if (node, column) in cells}
+        return {node for node, _ in cells} - differing - set(self.trace["beside"]["only"])
 
 
 def _touches(points: Sequence[Sequence[float]], view: Rectangle) -> bool:

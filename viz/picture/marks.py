@@ -125,6 +125,7 @@ STYLES: dict[str, Style] = {
     "input": {"stroke": "ink", "width": 1.6},
     "output": {"stroke": "ink", "width": 2.8},
     "failed": {"fill": "bad-tint", "stroke": "bad", "width": 2.6},
+    "quiet": {"stroke": "line", "width": 1.4},
     "pile": {"fill": "sunken", "stroke": "ink", "width": 1},
     "top": {"stroke": "ink", "width": 1.6},
     "sample": {"width": 1.6},
@@ -149,6 +150,7 @@ STYLES: dict[str, Style] = {
     "bold": {"bold": True},
     **{name: style for key in "vdg" for name, style in _column(key).items()},
     "unlike-value": {"fill": "bad"},
+    "quiet-value": {"fill": "soft"},
     **{f"h{level}": {"fill": f"h{level}"} for level in range(len(LEVELS))},
 }
 """What each role looks like. The order matters where a mark has several: what stands later wins."""

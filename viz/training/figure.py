@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from minigrad.viz.export.files import whole
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.picture.marks import colours
 from minigrad.viz.texts import Words, words
 from minigrad.viz.training.history import LEVELS, History
 
@@ -21,7 +21,7 @@ MARKS = ("o", "s", "^", "D")
 def draw_curves(
     history: History, path: str | os.PathLike[str], *, snapshot: int = -1, log: bool | None = None,
     dpi: float = 144.0,
-    lang: str = "en",
+    lang: str = "en", dark: bool = False,
 ) -> Path:  # fmt: skip
     """Draw the curves, and beside them the decision surface of a snapshot if there is one, as .png,
     .pdf or .svg.
@@ -34,6 +34,7 @@ def draw_curves(
         more than a factor of 20.
         dpi: pixels an inch of a PNG.
         lang: language of the words, "en" or "zh"; the measures keep their names.
+        dark: the colours of a dark page.
 
     Raises:
         ValueError: another ending or language, nothing was recorded, or no font has the language's
@@ -57,14 +58,24 @@ def draw_curves(
         "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None},
         "svg": {"Date": None},
     }[form]
-    with matplotlib.rc_context({"svg.hashsalt": "minigrad", "font.family": fonts()}):
-        figure = _drawn(history, snapshot, log, t)
+    ink = _inks(colours(dark)) if dark else {}
+    with matplotlib.rc_context({"svg.hashsalt": "minigrad", "font.family": fonts(), **ink}):
+        figure = _drawn(history, snapshot, log, t, dark)
         with whole(path) as place:
             figure.savefig(place, format=form, dpi=dpi, metadata=plain)
     return Path(path)
 
 
-def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
+def _inks(found: dict[str, str]) -> dict[str, str]:
+    """Settings of matplotlib that draw in these colours."""
+    inks = dict.fromkeys(("text.color", "xtick.labelcolor", "ytick.labelcolor"), found["ink"])
+    inks |= dict.fromkeys(("axes.titlecolor", "axes.labelcolor"), found["ink"])
+    inks |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), found["wire"])
+    grounds = ("figure.facecolor", "savefig.facecolor", "axes.facecolor", "legend.facecolor")
+    return inks | dict.fromkeys(grounds, found["surface"])
+
+
+def _drawn(history: History, snapshot: int, log: bool | None, t: Words, dark: bool = False) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -74,12 +85,12 @@ def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
     figure = Figure(figsize=(4.4 * columns, 3.4), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, columns, squeeze=False)[0]
-    colours = {name: pair[0] for name, pair in palette().items()}
+    shades = colours(dark)
     for (word, names), area in zip(groups.items(), axes, strict=False):
         for i, name in enumerate(names):
             epochs, values = history.measures[name]
             area.plot(
-                epochs, values, color=colours[SERIES[i % 5]], ls=DASHES[i % 5], label=name, lw=1.6
+                epochs, values, color=shades[SERIES[i % 5]], ls=DASHES[i % 5], label=name, lw=1.6
             )
         every = np.array([v for name in names for v in history.measures[name][1] if np.isfinite(v)])
         if log or (
@@ -90,11 +101,13 @@ def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
             and every.max() > 20 * every.min()
         ):
             area.set_yscale("log")
-        area.set(title=t(f"curves_{word}"), xlabel=t("epochWord"))
+        title = t(f"curves_{word}")
+        area.set(title=title, xlabel=t("epochWord"))
         area.grid(alpha=0.25)
-        area.legend(frameon=False)
+        if names != [title]:  # which the title says already
+            area.legend(frameon=False)
     if surface is not None:
-        _draw_surface(axes[-1], history, surface, history.snapshots[snapshot]["epoch"], colours, t)
+        _draw_surface(axes[-1], history, surface, history.snapshots[snapshot]["epoch"], shades, t)
     if history.title:
         figure.suptitle(history.title)
     return figure
@@ -119,7 +132,7 @@ def _draw_surface(
     history: History,
     surface: dict[str, Any],
     epoch: float,
-    colours: dict[str, str],
+    shades: dict[str, str],
     t: Words,
 ) -> None:
     from matplotlib.colors import to_rgb
@@ -128,10 +141,10 @@ def _draw_surface(
     cells = np.frombuffer(base64.b64decode(surface["cells"]), np.uint8).reshape(
         surface["size"], surface["size"]
     )
-    tones = np.array([to_rgb(colours[SERIES[k]]) for k in range(4)])
+    tones, ground = np.array([to_rgb(shades[SERIES[k]]) for k in range(4)]), shades["surface"]
     share = 0.12 + 0.5 * (cells % LEVELS)[..., None] / (LEVELS - 1)
     area.imshow(
-        1 - share * (1 - tones[cells // LEVELS]),
+        to_rgb(ground) + share * (tones[cells // LEVELS] - to_rgb(ground)),
         extent=history.points["bounds"],
         aspect="equal",
         interpolation="bilinear",
@@ -139,11 +152,12 @@ def _draw_surface(
     x, label = np.array(history.points["x"]), np.array(history.points["label"])
     for k in sorted(set(label.tolist())):
         look = {
-            "color": colours[SERIES[k % 4]],
+            "color": shades[SERIES[k % 4]],
             "marker": MARKS[k % 4],
-            "edgecolors": "white",
+            "edgecolors": ground,
             "linewidths": 0.4,
         }
         area.scatter(*x[label == k].T, s=13, label=t("classOf", k=k), **look)
-    area.set(title=f"{t('surface')}, {t('epochAt', epoch=f'{epoch:g}')}")
+    title = f"{t('surface')}, {t('epochAt', epoch=f'{epoch:g}')}"
+    area.set(title=title, xlabel="x1", ylabel="x2")
     area.legend(loc="upper right", fontsize=8, framealpha=0.85)
