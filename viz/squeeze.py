@@ -37,6 +37,8 @@ _SPACES = (
     (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;]\n))", ""),
     (r",(?<=[^,\[],)(?=[}\])])", ""),
     (r";(?=\})", ""),  # (no loop here has an empty body)
+    (r"(?<![\w$)\]])\((\w+)\)(?==>)", r"\1"),
+    (r"(?<![\w.$])0(?=\.\d)", ""),
 )
 
 
@@ -46,7 +48,7 @@ def squeezed_style(text: str) -> str:
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     spaced = " ".join(bare.split()).replace(": ", ":")
     tight = re.sub(" (?:(?=[{};,])|(?<=[{};,] ))", "", spaced)
-    return tight.replace(";}", "}").strip() + "\n"
+    return re.sub(r"(?<![\w.-])0(?=\.\d)", "", tight).replace(";}", "}").strip() + "\n"
 
 
 @cache

@@ -148,8 +148,8 @@ def _is_zero_array(value: Any) -> bool:
 
 
 def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0; of arrays
-    those that are not 0. Empty where each of several passes has its own.
+    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0, for an
+    array of 0, too. Empty where each of several passes has its own.
     """
     if trace.get("passes"):
         return []
@@ -164,7 +164,7 @@ def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
             for name, value in (trace.get("seed") or {}).get(part, {}).items()
             if name in labels
         ]
-        shown = [one for one in found if not _is_zero_array(one[1])] or found
+        shown = [(name, 0.0 if _is_zero_array(value) else value) for name, value in found]
         if len(shown) > MOST_SEEDS:
             shown = sorted(shown, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
         tokens: list[dict[str, Any]] = []

@@ -4,6 +4,7 @@ in the table's place.
 
 import contextlib
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -142,15 +143,19 @@ def test_on_a_phone_upright_the_first_screen_shows_nodes(show, name):
     assert len(seen) >= 2 and any(b["x"] + b["width"] <= 390 for b in seen)
 
 
-def test_on_a_touch_screen_the_first_sentence_names_buttons_and_no_keys(show, chromium, tmp_path):
+def test_a_touch_screen_is_told_of_buttons_and_of_no_keys(show, chromium, tmp_path):
     trace = trace_function(lambda x: mg.sin(x) * x, 0.5)
-    assert "Press Space" in show(trace).locator(".mg-say").inner_text()
+    viewer = show(trace)
+    assert "Press Space" in viewer.locator(".mg-say").inner_text()
+    assert viewer.get_by_role("button", name="Help").is_visible()
     page = tmp_path / "touch.html"
     page.write_text(viz.to_html(trace), encoding="utf-8")
     with contextlib.closing(chromium.new_context(has_touch=True, is_mobile=True)) as phone:
         tab = phone.new_page()
         tab.goto(page.as_uri())
         assert "steps. Tap ▶ to play" in tab.locator(".mg-say").inner_text()
+        assert tab.get_by_role("button", name="Help").count() == 0, "it lists keys alone"
+        assert tab.locator("[title*=Enter], [aria-label*=Enter]").count() == 0
 
 
 def test_a_view_stands_in_the_place_of_the_table(show, visit):
@@ -172,18 +177,25 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
 def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
     viewer = show(all_samples()["seed"], 1280)
     values = lambda: [v for v in viewer.locator(".mg-node .mg-value").all_text_contents() if v]
-    opacity = "root => getComputedStyle(root.querySelector('.mg-node .mg-value')).opacity"
-    assert len(values()) == 21 and "11.65" in values() and float(viewer.evaluate(opacity)) < 0.5
+    look = """root => [".mg-node .mg-value", ".mg-node .mg-mark path"].map((part) =>
+        getComputedStyle(root.querySelector(part)))
+        .map(({ fill, stroke, opacity }) => [fill, stroke, opacity])"""
+    found = viewer.locator(".mg-sum").all_text_contents()
+    assert found == ["v5=11.65", "x¯1=5.5", "x¯2=1.716"], "the panel says what will be found"
+    faint, mark = viewer.evaluate(look)
+    assert len(values()) == 21 and "11.65" in values() and faint[2] == "1", "it can be read"
     assert not any(viewer.locator("td.mg-num").all_text_contents()), "the table says what is known"
     labels = [node.get_attribute("aria-label") for node in viewer.locator(".mg-node").all()]
     assert all("11.65" not in label for label in labels), "and so does what is read aloud"
     viewer.focus()
     visit.page.keyboard.press("ArrowRight")
-    assert len(values()) == 1 and float(viewer.evaluate(opacity)) == 1
+    known, same = viewer.evaluate(look)
+    assert len(values()) == 1 and known[0] != faint[0] and same == mark
     visit.page.keyboard.press("ArrowLeft")
     viewer.get_by_label("View").click()
     viewer.get_by_role("checkbox", name="Predict").check()
-    assert values() == [], "the answers to a question are not shown"
+    answers = values() + viewer.locator(".mg-sum").all_text_contents()
+    assert answers == [], "the answers to a question are not shown"
 
 
 def two_layers(x, W1, b1, W2, b2):
@@ -216,6 +228,11 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     assert 0 <= above < 60 or (above < 90 and left < 1), (
         f"{above} pixels of white, {left} to scroll"
     )
+    pieces = """(root) => [...root.querySelectorAll(".mg-now math, .mg-unbroken")].map(
+        (e) => [e.textContent, e.getClientRects().length])"""
+    for k, found in enumerate(at_each(viewer, range(1, len(trace["steps"]) + 1), pieces), 1):
+        broken = [text for text, rows in found if rows > 1 or re.fullmatch(r"[\d, ]+\)", text)]
+        assert not broken, f"step {k}: a line ends within a shape"
     title.click()
     assert title.inner_text() == trace["title"]
 

@@ -746,9 +746,10 @@ def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reve
     both = show(trace_function(f, 2.0, 5.0, tangents=(0.0, 1.0)), lang=lang)
     assert said(both) == [f"{tight(forward)}x˙1=0,x˙2=1", f"{tight(reverse)}v¯5=1"]
     arrays = trace_function(lambda a, b: (a * b).sum(), [1.0, 2.0], [3.0, 4.0], mode="forward")
-    assert said(show(arrays, lang=lang)) == [f"{tight(forward)}a˙=[1,1],…"]
+    assert said(show(arrays, lang=lang)) == [f"{tight(forward)}a˙=[1,1],b˙=0"]
     [(_, tokens)] = seeds(arrays)
-    assert [token.get("node") for token in tokens] == ["a", None, None, None, None]
+    assert [token["node"] for token in tokens if "node" in token] == ["a", "b"]
+    assert tokens[-1]["value"] == 0
     many = trace_function(
         lambda *xs: sum(xs), *[1.0] * 6, mode="forward", tangents=(0.0,) * 5 + (2.0,)
     )

@@ -14,6 +14,7 @@ from tests.helpers.tables import in_one_test
 SIDES = {"light": 0, "dark": 1}
 TEXT = [
     *[(ink, ground) for ink in ("ink", "soft") for ground in ("surface", "sunken", "raised")],
+    *[("faint", ground) for ground in ("surface", "sunken", "raised")],  # before the first step
     *[(pass_, ground) for pass_ in "vdg" for ground in ("surface", "sunken", "raised",
         f"{pass_}-tint")],
     # a written card holds the values of all passes

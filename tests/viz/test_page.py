@@ -350,6 +350,7 @@ def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can
             "f(`${ a ? `'${ {b} }  ` : '}`' }  // d`+e)\n",
         ),
         ("f(`${ a.replace(/'/g, \"'\") }` + b)", "f(`${ a.replace(/'/g, \"'\") }`+b)\n"),
+        ("f((x) => 0.5 - a0.b, async (y) => 10.5)", "f(x=>.5-a0.b,async(y)=>10.5)\n"),
         ('const [, , a] = [ , 1, ];\nreturn / "  {/ .b', 'const[,,a]=[,1];return / "  {/.b\n'),
     ],
 )

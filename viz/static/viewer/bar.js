@@ -137,10 +137,11 @@ export function drawControls(trace, t, id, firstOf, actions) {
     h("p", null, t("keys")),
     h("dl", null, keys),
   );
-  const opener = { type: "button", class: "mg-btn", "aria-label": t("help"), title: t("help") };
+  const opener = { type: "button", class: "mg-btn mg-btn-help", "aria-label": t("help") },
+    opens = { title: t("help"), "aria-expanded": "false", "aria-controls": id };
   const helpButton = h(
     "button",
-    { ...opener, "aria-expanded": "false", "aria-controls": id, onclick: () => toggleHelp() },
+    { ...opener, ...opens, onclick: () => toggleHelp() },
     "?",
   );
   function toggleHelp(on = help.hidden) {

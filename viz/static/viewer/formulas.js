@@ -172,14 +172,15 @@ function broken(tokens) {
       .map((t, k) => (k === 0 && isSign(from, tokens) ? { ...t, sign: true } : t)),
   );
 }
+const BETWEEN_ELEMENTS = /, (?![\d, ]*\)$)/; // and not within the shape at the end
 // Where nothing else divides it, a long array: after its rows, and a long row after its elements.
 function inRows(tokens) {
   const out = [[]];
   for (const t of tokens) {
     const text = t.t === "num" ? short(t.value) : t.text,
-      mark = text?.includes("], [") ? "], [" : ", ",
-      parts = text?.split(mark) ?? [],
-      [end, begin] = mark === ", " ? [",", ""] : ["],", "["];
+      rows = text?.includes("], ["),
+      parts = text?.split(rows ? "], [" : BETWEEN_ELEMENTS) ?? [],
+      [end, begin] = rows ? ["],", "["] : [",", ""];
     if (!["num", "row"].includes(t.t) || text.length <= LONG_PIECE || parts.length < 2)
       out.at(-1).push(t);
     else
@@ -397,19 +398,17 @@ export function seedsOf(trace, t) {
     ["reverse", "adjoints", "bar", "g"],
   ].flatMap(([mode, part, accent, column]) => {
     const all = Object.entries(trace.seed?.[part] ?? {}).filter(([id]) => byId.has(id));
-    const telling = all.filter(([, value]) => some(value) || !value?.shape), // not an array of 0
-      wanted = telling.length ? telling : all;
     const shown =
-      wanted.length > MOST_SEEDS
-        ? [...wanted].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS)
-        : wanted;
+      all.length > MOST_SEEDS
+        ? [...all].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS)
+        : all;
     if (!shown.length) return [];
     const said = shown.flatMap(([id, value], i) => [
       i ? ", " : " ",
       math([
         { t: "sym", ...labelOf(byId.get(id)), accent, node: id },
         { t: "op", text: "=" },
-        { t: "num", value, col: column },
+        { t: "num", value: some(value) ? value : 0, col: column }, // an array of 0, too
       ]),
     ]);
     return [

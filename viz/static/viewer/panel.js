@@ -1,13 +1,25 @@
 // What happens in this step: formula, arithmetic, sentence.
 
-import { h, setText } from "./dom.js";
+import { h } from "./dom.js";
 import { drawCurve } from "./curve.js";
-import { arithmetic, equation } from "./formulas.js";
+import { key } from "./fold.js";
+import { arithmetic, equation, labelOf } from "./formulas.js";
+import { brief } from "./numbers.js";
 import { namesOf, passText, phaseOf, sentence } from "./speech.js";
 
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
   MOST_RESERVED = 136,
+  MOST_FOUND = 3, // of the results that stand there before the first step
   LEAST_FIT = 0.94; // of the letters' size on the stage
+
+// Puts a sentence in an element; no line ends within a shape.
+function tell(element, text) {
+  if (element.textContent === text) return; // it is read aloud where it changes
+  const parts = text.split(/(\([\d, ]+\))/);
+  element.replaceChildren(
+    ...parts.map((part, i) => (i % 2 ? h("span", { class: "mg-unbroken" }, part) : part)),
+  );
+}
 
 // Long: a closure, whose functions share these elements and the state.
 export function drawPanel(trace, t, stateAt, inputs) {
@@ -39,9 +51,26 @@ export function drawPanel(trace, t, stateAt, inputs) {
     );
     return { box, badge, formula, sums, pass, opening, say };
   }
+  // What the steps find, of what is named first: the outputs' values, the inputs' adjoints.
+  const found = (state) =>
+    [
+      [["output"], "v"],
+      [["input", "param"], "g", "bar"],
+    ]
+      .flatMap(([kinds, column, accent]) =>
+        trace.nodes
+          .filter((node) => kinds.includes(node.kind) && state.has(key(node.id, column)))
+          .map((node) => [
+            { t: "sym", ...labelOf(node), accent, node: node.id },
+            { t: "op", text: "=" },
+            { t: "row", text: brief(state.get(key(node.id, column)), 24) },
+          ]),
+      )
+      .slice(0, MOST_FOUND);
   // Everything but the sentence, which is announced when it changes; that is returned. The message
   // of an operation that fails stands above already.
-  function fill({ badge, formula, sums, pass, opening, say }, k, state) {
+  // preview: the final state, where it may be told before the first step.
+  function fill({ badge, formula, sums, pass, opening, say }, k, state, preview = null) {
     const step = k > 0 ? steps[k - 1] : null;
     badge.textContent = step ? phaseOf(step, t) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
@@ -49,11 +78,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     say.classList.toggle("mg-needed", Boolean(!step || step.decides || step.fails));
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
-      ...(step
-        ? arithmetic(step, state).map((tokens) =>
-            h("span", { class: "mg-sum" }, equation(tokens, 0)),
-          )
-        : []),
+      ...(step ? arithmetic(step, state) : preview ? found(preview) : []).map((tokens) =>
+        h("span", { class: "mg-sum" }, equation(tokens, 0)),
+      ),
     );
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
@@ -96,12 +123,12 @@ export function drawPanel(trace, t, stateAt, inputs) {
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
       curve?.update(null);
-      setText(say, t("stageAsk"));
+      tell(say, t("stageAsk"));
       say.classList.add("mg-needed");
       fitted(shown);
     },
-    update(k, state) {
-      setText(say, fill(shown, k, state));
+    update(k, state, preview) {
+      tell(say, fill(shown, k, state, preview));
       fitted(shown);
       curve?.update(steps[k - 1], state);
     },
@@ -121,7 +148,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       measuredAt = size;
       const copies = longest().map((k) => {
         const copy = drawParts();
-        copy.say.textContent = fill(copy, k, stateAt(k));
+        tell(copy.say, fill(copy, k, stateAt(k)));
         return copy;
       });
       const beside = h("div", { class: `${root.className} mg-beside`, "data-now": "v" });

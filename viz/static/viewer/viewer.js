@@ -314,9 +314,10 @@ function show(el, given, options, t) {
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
     stage.drawn();
-    graph?.update(step, state, k === 0 && n > 0 && !clock.held() ? stateAt(n) : null);
+    const preview = k === 0 && n > 0 && !clock.held() ? stateAt(n) : null;
+    graph?.update(step, state, preview);
     table.update(step, state);
-    panel.update(k, state);
+    panel.update(k, state, preview);
     controls.update(k, now, panel.say.textContent);
     views.update(k, step, state);
     mark();
