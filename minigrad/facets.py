@@ -123,7 +123,8 @@ class Facets:
     in ops/terms.py, for pictures of one element. None: no picture is made."""
 
     domain: str | None = None
-    """Where it has a finite value, in words, for messages to whoever has left that place."""
+    """Where it has a finite value, as a condition in the language of scalar.py: "x > 0". None: for
+    all numbers."""
 
     graph_name: str | Callable[[Any], str] | None = None
     """What PyTorch calls its node in the graph, or a function of the node that says so. None: the

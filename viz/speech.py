@@ -34,7 +34,17 @@ def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str
         return str(step.get("say") or "")
     if "fails" in step:
         return t("failsWith", **step["fails"])
-    return " ".join([_phrase(step, t, names), *(_decision(d, t) for d in step.get("decides", ()))])
+    decided = [_decision(d, t) for d in step.get("decides", ())]
+    return " ".join([_phrase(step, t, names), *decided, *_not_finite(step, t)])
+
+
+def _not_finite(step: Mapping[str, Any], t: Words) -> list[str]:
+    """Why a result is NaN or infinite, or from where it comes."""
+    told = step.get("nonfinite")
+    if told is None:
+        return []
+    blanks = {key: plain(runs(told.get(key, []))) for key in ("what", "where")}
+    return [t(f"say_{told['why']}", kind=short(told["kind"]), **blanks)]
 
 
 def phase_name(step: Mapping[str, Any], t: Words) -> str:

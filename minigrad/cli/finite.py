@@ -91,7 +91,7 @@ def _not_finite(
         else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
     )
     message += f" where {reads}" if reads else ""
-    hint = _reason(operation, column)
+    hint = _reason(culprit.get("op", ""), column)
     source = trace.get("source", {}).get("code", "")
     span = culprit.get("span")
     if span and span[0] == span[2]:
@@ -118,4 +118,5 @@ def _reason(operation: str, column: str) -> str:
             " alone, or move away from that point"
         )
     domain = getattr(ops.find(operation), "domain", None)
-    return domain or "the result is too large or undefined; float64 ends at about 1.8e308"
+    where = f"it is defined where {domain}" if domain else "the result is too large"
+    return f"{where}; float64 ends at about 1.8e308"

@@ -483,6 +483,7 @@ binary_cross_entropy = real_function(
     lambda g, p, t: g * (p - t) / maximum(p * (1 - p), 1e-12),
     lambda g, p: g * (log1p(-p) - log(p)),
     scalar="(t - 1) * maximum(log1p(-p), -100) - t * maximum(log(p), -100)",
+    domain="0 <= p and p <= 1",
 )
 """−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs
 100, not infinity (PyTorch's bounds).

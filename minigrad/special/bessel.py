@@ -198,6 +198,7 @@ bessel_y = real_function(
         g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) / 2)
     ),
     notation="bessel_y(n, x)",
+    domain="x > 0",
 )
 """Yₙ, the Bessel function of the second kind: -∞ at 0, NaN for negative numbers."""
 
@@ -228,6 +229,7 @@ bessel_k = real_function(
     lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled),
     _k_slope,
     notation=lambda *, n, scaled: f"{'exp(x) * ' * scaled}bessel_k({n}, x)",
+    domain="x > 0",
 )
 """Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers;
 scaled: times eˣ.

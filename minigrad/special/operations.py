@@ -26,6 +26,7 @@ xlogy = real_function(
     lambda g, a, b: where((a == 0) & (b <= 0), 0.0, g * log(b)),
     lambda g, a, b: g * a / b,
     scalar="where(a == 0 and b == b, 0, a * log(b))",
+    domain="a == 0 or b > 0",
 )
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
 erfc = real_function(
@@ -129,12 +130,16 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
     return math.pi**n * y
 
 
-lgamma = real_function("lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x))
+_GAMMA = "x > 0 or x != floor(x)"
+lgamma = real_function(
+    "lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x), domain=_GAMMA
+)
 """ln |Γ(x)|, infinite at 0, -1, -2, …"""
 digamma = real_function(
     "digamma",
     lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0),
     lambda g, x: g * polygamma(x, n=1),
+    domain=_GAMMA,
 )
 """The derivative of ln Γ."""
 polygamma = real_function(
@@ -142,6 +147,7 @@ polygamma = real_function(
     lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n),
     lambda g, x, *, n: g * polygamma(x, n=n + 1),
     notation="polygamma(n, x)",
+    domain=_GAMMA,
 )
 """The n-th derivative of digamma, for n ≥ 1."""
 
@@ -183,6 +189,7 @@ zeta = real_function(
     None,
     lambda g, x, q: g * (-x * zeta(x + 1, q)),
     pull_notation=(None, "-g * x * zeta(x + 1, q)"),
+    domain="x > 1 and q > 0",
 )
 """Hurwitz's zeta function Σ 1 / (q + k)ˣ. Its derivative by x is not known here (`special.zeta`
 refuses it).
@@ -304,6 +311,7 @@ igamma = real_function(
     None,
     _gamma_density,
     pull_notation=(None, "g * x ** (a - 1) * e ** (-x) / Γ(a)"),
+    domain="a > 0 and x >= 0",
 )
 """The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses
 it).
@@ -314,6 +322,7 @@ igammac = real_function(
     None,
     lambda g, a, x: -_gamma_density(g, a, x),
     pull_notation=(None, "-g * x ** (a - 1) * e ** (-x) / Γ(a)"),
+    domain="a > 0 and x >= 0",
 )
 """The share of Γ(a) above x, likewise."""
 
@@ -351,5 +360,6 @@ erfinv = real_function(
     lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
     lambda g, x: g * (math.sqrt(math.pi) / 2 * exp(erfinv(x) ** 2)),
     pull_notation="g * (sqrt(π) / 2) * e ** (erfinv(x) ** 2)",
+    domain="-1 < x and x < 1",
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""

@@ -274,6 +274,7 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         field_of(step, "line", is_line, where, "a line number from 1", 1)
         _contributions(step, where, edges)
         _decisions(step, where, trace)
+        _not_finite(step, where)
     for key in columns:
         need(
             key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed"
@@ -303,6 +304,20 @@ def _program(trace: Trace, nodes: dict[str, int]) -> None:
         for key in ("type", "message"):
             field_of(trace["error"], key, is_text, "error", "a text")
         field_of(trace["error"], "node", one_of(nodes), "error", "a node's id")
+
+
+REASONS = ("domain", "from", "large", "slope", "undefined")
+
+
+def _not_finite(step: dict[str, Any], where: str) -> None:
+    """Why a result is NaN or infinite."""
+    if "nonfinite" in step:
+        where = f"{where}.nonfinite"
+        told = field_of(step, "nonfinite", is_object, where, "an object")
+        why = field_of(told, "why", one_of(REASONS), where, f"one of {REASONS}")
+        field_of(told, "kind", one_of(("nan", "inf", "-inf")), where, "nan, inf or -inf")
+        for key in ("what", "where") if why == "domain" else ("what",):
+            _tokens(field_of(told, key, is_list, where, "a list of tokens"), f"{where}.{key}")
 
 
 def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:

@@ -32,7 +32,7 @@ from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import AutogradError
 from ..observers import Pooling, observing
 from ..ops.terms import as_data
-from . import sentences
+from . import not_finite, sentences
 from .adjoints import Adjoints
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
@@ -563,6 +563,8 @@ class TraceRecorder(TraceWriter):
         formula, say = sentences.computed(name, expr, arithmetic, result)
         reads = [[o, "v"] for o in dict.fromkeys(o for o in operands if o is not None)]
         more: dict[str, Any] = {"line": call.span[0]} if call.span is not None else {}
+        if not_finite.kind(result) is not None:
+            self.made[name] = not_finite.made_here(prim, call.args, call.params, out.array, symbols)
         if call.stage != "primal":
             more["add"] = [name]  # a derivative that the function itself takes makes the graph grow
         self.step(

@@ -18,6 +18,7 @@ from ..trace.text import number
 from .blocks import Blocks
 from .derivatives import Rules
 from .large_arrays import Box, lacking, part_of, parts_read
+from .not_finite import explain
 from .saved_values import SavedValues
 from .source_map import SourceMap
 from .trace_document import TraceDocument
@@ -65,6 +66,8 @@ class TraceWriter(TraceDocument):
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
         self.result: Any = None  # what the function returned, whose history is held until the end
         self._most = most
+        # of values that are not finite: what says why, where their operation made them so
+        self.made: dict[str, dict[str, Any] | None] = {}
         self.error: dict[str, Any] | None = None  # what the function raised
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
@@ -278,6 +281,7 @@ class TraceWriter(TraceDocument):
         """The finished Trace."""
         self.saved.before_step()
         self._mark_dangling()
+        explain(self.steps, self.by_id, self.edges, self.made)
         found = {"source": self.map.source(), "error": self.error, "blocks": self.blocks.found}
         more = {key: part for key, part in found.items() if part}
         title = self._title() if title is None else title

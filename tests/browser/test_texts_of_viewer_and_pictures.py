@@ -50,6 +50,8 @@ def test_every_sentence_is_the_same(parts, lang):
         trace_function(lambda x: (x * mg.tensor([1.0, -2.0, 3.0])).sum(), [[1.0, 2.0, 3.0]] * 2)
     )
     traces.append(jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0))
+    traces.append(trace_function(lambda x: mg.exp(mg.log(x)) / 0 + mg.exp(900 - x), -1.0))
+    traces.append(trace_function(lambda x: mg.sqrt(x), 0.0))
     for trace in traces:
         names = names_of(trace)
         code = """([trace, lang]) => {

@@ -68,7 +68,6 @@ sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b", **mo
 mul = elementwise(
     "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b", **factors
 )
-_DIVISION = "a division by zero has no value"
 div = function(
     "div",
     lambda g, b: g / b,
@@ -76,7 +75,7 @@ div = function(
     pull_notation=("g / b", "-g * a / b ** 2"),
     called="true_divide",
     scalar="a / b",
-    domain=_DIVISION,
+    domain="b != 0",
     scales=True,
 )
 neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
@@ -87,35 +86,29 @@ reciprocal = elementwise(
     pull_notation="-g * y ** 2",
     promote="float",
     scalar="1 / x",
-    domain=_DIVISION,
+    domain="x != 0",
 )
 sqrt = function(
     "sqrt",
     lambda g, y: g / (2 * y),
     notation="sqrt(x)",
-    domain="a square root is defined for numbers from 0 on",
+    domain="x >= 0",
 )
-_LOGARITHM = "a logarithm is defined for numbers greater than 0"
-exp = function(
-    "exp",
-    lambda g, y: g * y,
-    notation="e ** x",
-    domain="the result is too large; float64 ends at about 1.8e308",
-)
+exp = function("exp", lambda g, y: g * y, notation="e ** x")
 exp2 = function("exp2", lambda g, y: g * (math.log(2) * y), pull_notation="g * ln(2) * y")
 expm1 = function("expm1", lambda g, x: g * exp(x))
-log = function("log", lambda g, x: g / x, symbol="ln", domain=_LOGARITHM)
+log = function("log", lambda g, x: g / x, symbol="ln", domain="x > 0")
 log2 = function(
     "log2",
     lambda g, x: g / (math.log(2) * x),
     pull_notation="g / (x * ln(2))",
-    domain=_LOGARITHM,
+    domain="x > 0",
 )
 log10 = function(
     "log10",
     lambda g, x: g / (math.log(10) * x),
     pull_notation="g / (x * ln(10))",
-    domain=_LOGARITHM,
+    domain="x > 0",
 )
 
 
@@ -136,7 +129,7 @@ log1p = elementwise(
     _log1p,
     lambda g, x: g / (x + 1),
     promote="float",
-    domain="log1p(x) is the logarithm of 1 + x, defined for x greater than -1",
+    domain="x > -1",
 )
 sin = function("sin", lambda g, x: g * cos(x))
 cos = function("cos", lambda g, x: g * -sin(x))

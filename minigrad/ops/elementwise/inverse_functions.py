@@ -7,20 +7,19 @@ from .arithmetic import function, real_function
 from .complex_numbers import over_square_sum
 from .powers import rsqrt
 
-_MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
 asin = function(
     "asin",
     lambda g, x: g * rsqrt(1 - x * x),
     called="arcsin",
     symbol="arcsin",
-    domain=_MINUS_ONE_TO_ONE,
+    domain="-1 <= x and x <= 1",
 )
 acos = function(
     "acos",
     lambda g, x: -g * rsqrt(1 - x * x),
     called="arccos",
     symbol="arccos",
-    domain=_MINUS_ONE_TO_ONE,
+    domain="-1 <= x and x <= 1",
 )
 atan = function("atan", lambda g, x: g / (1 + x * x), called="arctan", symbol="arctan")
 atan2 = real_function(
@@ -43,12 +42,12 @@ acosh = function(
     pull_notation="g / (sqrt(x - 1) * sqrt(x + 1))",
     called="arccosh",
     symbol="arcosh",
-    domain="it is defined for numbers from 1 on",
+    domain="x >= 1",
 )
 atanh = function(
     "atanh",
     lambda g, x: g / (1 - x * x),
     called="arctanh",
     symbol="artanh",
-    domain="it is defined for numbers between -1 and 1",
+    domain="-1 < x and x < 1",
 )

@@ -13,11 +13,6 @@ from .complex_numbers import real
 from .copies import in_dtype_of, zeros_like
 from .selection import where
 
-_POWER = (
-    "a negative number has whole powers only, zero has none below 0, and float64 ends at about"
-    " 1.8e308"
-)
-
 
 def _power(xp: Any, x: Any, *, n: float) -> Any:
     if n == 2:
@@ -62,7 +57,14 @@ def _stays_even(dtype: Any, n: float) -> bool:
     )
 
 
-power = elementwise("pow", _power, _pull_power, promote="same", scalar="x ** n", domain=_POWER)
+power = elementwise(
+    "pow",
+    _power,
+    _pull_power,
+    promote="same",
+    scalar="x ** n",
+    domain="(x >= 0 or n == floor(n)) and (x != 0 or n >= 0)",
+)
 """x to a constant real power n."""
 
 
@@ -96,7 +98,7 @@ pow_ = elementwise(
     integers="modulo",
     scalar="a ** b",
     pull_notation=("g * b * a ** (b - 1)", "g * y * ln(a)"),
-    domain=_POWER,
+    domain="(a >= 0 or b == floor(b)) and (a != 0 or b >= 0)",
     graph_name="PowBackward1",
 )
 """a to a varying power b."""
@@ -118,6 +120,7 @@ rsqrt = elementwise(
     promote="float",
     scalar="1 / sqrt(x)",
     notation="1 / sqrt(x)",
+    domain="x > 0",
 )
 square = elementwise(
     "square",

@@ -78,6 +78,7 @@ floor_divide = _step(
     cost=(1, 0, 1),
     notation="a // b",
     scales=True,
+    domain="b != 0",
 )
 remainder = elementwise(
     "remainder",
@@ -88,6 +89,7 @@ remainder = elementwise(
     integers="modulo",
     cost=(2, 1, 1),
     notation="a % b",
+    domain="b != 0",
 )
 fmod = elementwise(
     "fmod",
@@ -97,6 +99,7 @@ fmod = elementwise(
     real_only=True,
     integers="modulo",
     cost=(2, 1, 1),
+    domain="b != 0",
 )
 trunc_divide = _step(
     "trunc_divide",
@@ -105,5 +108,6 @@ trunc_divide = _step(
     integers="modulo",
     scalar="trunc(a / b)",
     scales=True,
+    domain="b != 0",
 )
 """a / b without its fraction; of integers an integer, exactly."""

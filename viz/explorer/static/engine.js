@@ -326,7 +326,7 @@ function notFinite(trace, step, nodes, id, column, value, state) {
     problem,
     line,
     start,
-    reasonOf(operation, column),
+    reasonOf(culprit.op, column),
     row === endRow ? end - start : 1,
   );
 }
@@ -337,10 +337,9 @@ function reasonOf(operation, column) {
       "the value is finite there but its derivative is not; use --mode primal for the value" +
       " alone, or move away from that point"
     );
-  return (
-    OPERATIONS[operation]?.domain ??
-    "the result is too large or undefined; float64 ends at about 1.8e308"
-  );
+  const { domain } = OPERATIONS[operation] ?? {};
+  const where = domain ? `it is defined where ${domain}` : "the result is too large";
+  return `${where}; float64 ends at about 1.8e308`;
 }
 
 export { compileFormula, FormulaError };

@@ -244,9 +244,10 @@ export const symbolRuns = (label) => [
   ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
+const raised = (r, before) => r.level > Math.max(before?.level ?? 0, 0) && r.text !== "′";
 export const plain = (pieces) =>
   pieces
-    .map((r) => (r.level > 0 && r.text !== "′" ? "^" : "") + r.text)
+    .map((r, i) => (raised(r, pieces[i - 1]) ? "^" : "") + r.text)
     .join("")
     .replaceAll("\u2009", " ")
     .trim();

@@ -75,7 +75,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     badge.textContent = step ? phaseOf(step, t) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    say.classList.toggle("mg-needed", Boolean(!step || step.decides || step.fails));
+    const { decides, fails, nonfinite } = step ?? { fails: true };
+    say.classList.toggle("mg-needed", Boolean(decides || fails || nonfinite));
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
       ...(step ? arithmetic(step, state) : preview ? found(preview) : []).map((tokens) =>

@@ -8,7 +8,15 @@ import { short } from "./numbers.js";
 export function sentence(step, t, names = (id) => id) {
   if (!t.foreign) return String(step.say ?? "");
   if (step.fails) return t("failsWith", step.fails);
-  return [phrase(step, t, names), ...(step.decides ?? []).map((one) => decision(one, t))].join(" ");
+  const decided = (step.decides ?? []).map((one) => decision(one, t));
+  return [phrase(step, t, names), ...decided, ...toldReason(step, t)].join(" ");
+}
+
+// Why a result is NaN or infinite, or from where it comes.
+function toldReason({ nonfinite: told }, t) {
+  if (!told) return [];
+  const [what, where] = [told.what, told.where ?? []].map((tokens) => plain(runs(tokens)));
+  return [t(`say_${told.why}`, { what, where, kind: short(told.kind) })];
 }
 
 // What a step does; in a comparison, of a step that only the second Trace has, whose it is, too.

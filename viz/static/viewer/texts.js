@@ -656,6 +656,11 @@ export const TEXTS = {
     say_accumulate: "向 {node} 再传回 {part}，与原有的相加；它的伴随现在是 {value}。",
     say_free: "释放 {node} 所保留的值。",
     say_update: "{node} 被更新为 {value}。",
+    say_domain: "{what} 只在 {where} 时有定义，这里得到 {kind}。",
+    say_large: "结果太大，{what} 无法表示：{kind}。",
+    say_undefined: "{what} 在这些数上没有值：{kind}。",
+    say_slope: "{what} 的导数在这些数上不是有限数：{kind}。",
+    say_from: "{kind} 来自 {what}。",
   },
 };
 
