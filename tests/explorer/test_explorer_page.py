@@ -295,6 +295,11 @@ def test_the_point_on_the_plot_is_dragged_and_the_trace_follows(opened, visit):
     tab = opened("#f=x**2*y&x=1&y=3")
     point = tab.locator(".mgx-point")
     assert point.get_attribute("aria-valuetext") == "x = 1, f = 3, slope 6"
+    assert tab.locator(".mgx-slope").inner_text() == "At x = 1, f is 3 and its slope is 6."
+    lowest = "texts => Math.max(...texts.map(t => +t.getAttribute('y')).filter(Number.isFinite))"
+    bottom = tab.locator(".mgx-axes text").evaluate_all(lowest)  # the baseline of the ends of x
+    clip = tab.locator("#mgx-clip rect").evaluate("e => [e.x, e.height].map(a => a.baseVal.value)")
+    assert clip[0] > 0 and clip[1] < bottom - 11, "the tangent ends above the numbers below"
     point.scroll_into_view_if_needed()
     box = point.bounding_box()
     tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -345,6 +350,12 @@ def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
     tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
     rows = [r.inner_text().split("\t") for r in tab.locator(".mgx-ways tbody tr").all()]
     assert [row[0] for row in rows] == ["numerical"] * 3 + ["symbolic", "automatic"]
+    assert rows[0][1] == "(f(x1 + h, x2) − f(x1 − h, x2)) / (2h) with h = 0.01"
+    tab.select_option("[aria-label='mode']", "reverse")
+    steps = tab.locator(".mg-counter").inner_text().partition(" / ")[2]
+    assert tab.locator(".mgx-ways tr").last.locator("td").first.inner_text() == (
+        f"reverse mode, {steps} steps"
+    )
     assert rows[3][1:] == ["1 / x1 + x2 (2 operations)", "5.5", "0"]
     assert rows[4][2] == "5.5"
     assert all(0 < float(row[3].replace("−", "-")) < 1e-2 for row in rows[:3])

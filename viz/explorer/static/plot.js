@@ -84,7 +84,9 @@ export function plotPanel(host) {
   const clip = s(
     "clipPath",
     { id: "mgx-clip" },
-    s("rect", { width: PLOT_WIDE, height: PLOT_TALL - PLOT_RIM / 2 }),
+    s("rect", {
+      ...{ x: PLOT_RIM, width: PLOT_WIDE - 2 * PLOT_RIM, height: PLOT_TALL - PLOT_RIM },
+    }),
   );
   const axes = s("g", { class: "mgx-axes" }),
     curve = s("path", { class: "mgx-curve", "clip-path": "url(#mgx-clip)" }),
@@ -137,7 +139,7 @@ export function plotPanel(host) {
     facts.valuetext = `${name} = ${short(x)}, f = ${short(value)}, slope ${short(slope)}`;
     for (const [key, one] of Object.entries(facts)) point.setAttribute(`aria-${key}`, one);
     said.textContent =
-      `At ${name} = ${short(x)} f is ${short(value)} and its slope is ${short(slope)}.`;
+      `At ${name} = ${short(x)}, f is ${short(value)} and its slope is ${short(slope)}.`;
   }
   function drawAxes(toX, toY, [low, high]) {
     const line = (x1, y1, x2, y2) => s("line", { x1, y1, x2, y2 });

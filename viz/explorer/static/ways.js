@@ -36,7 +36,7 @@ export function waysPanel({ choose, state }) {
     ...{ type: "button", class: "mgx-button" },
     onclick: () => choose({ f: program, values: state().values, mode: state().mode }),
   });
-  const heads = ["way", "how", "∂f/∂x", "from automatic"].map((text) =>
+  const heads = ["way", "how", "∂f/∂x", "difference from automatic"].map((text) =>
     h("th", { scope: "col" }, text),
   );
   const element = h(
@@ -59,9 +59,11 @@ export function waysPanel({ choose, state }) {
     const { out, inputs, trace } = runRecorded(compiled, values, { mode: "reverse" });
     const writes = trace.steps.flatMap((step) => step.writes),
       slope = writes.findLast(([id, column]) => id === name && column === "g")?.[2] ?? 0;
+    const at = (sign) =>
+      `f(${compiled.names.map((one) => (one === name ? `${one} ${sign} h` : one)).join(", ")})`;
     const rows = [1e-2, 1e-6, 1e-12].map((size) => {
       const value = numerical(compiled, values, name, size),
-        how = `(f(${name} + h) − f(${name} − h)) / 2h, h = ${short(size)}`;
+        how = `(${at("+")} − ${at("−")}) / (2h) with h = ${short(size)}`;
       return comparedRow("numerical", how, twelveDigits(value), short(Math.abs(value - slope)));
     });
     const input = inputs.get(name);
@@ -76,10 +78,8 @@ export function waysPanel({ choose, state }) {
     rows.push(
       comparedRow("symbolic", shown, twelveDigits(number), short(Math.abs(number - slope))),
     );
-    const steps = trace.steps.filter(({ phase }) => phase !== "seed").length;
-    rows.push(
-      comparedRow("automatic", `${steps} steps forward and back`, twelveDigits(slope), "–"),
-    );
+    const how = `reverse mode, ${trace.steps.length} steps`;
+    rows.push(comparedRow("automatic", how, twelveDigits(slope), "–"));
     heads[2].textContent = `∂f/∂${name}`;
     body.replaceChildren(...rows);
   }
