@@ -91,7 +91,7 @@ class Facets:
     push_notation: Callable[..., tuple[str | None, ...]] | tuple[str | None, ...] | str | None = (
         None
     )
-    """As `pull_notation`, of the push rule: "sum(t * (x == y)) / sum(x == y)"."""
+    """As `pull_notation`, of the push rule: "sum(t * (x == y), axes) / sum(x == y, axes)"."""
 
     kernel: Callable[..., Any] | str | None = None
     """How a program computes it without allocating: "scalar" (as its scalar expression says), a

@@ -15,7 +15,7 @@ from minigrad.viz.constants import PHASES, SPACED
 from minigrad.viz.numbers import short
 
 from minigrad.trace import SCHEMA, TraceError
-from minigrad.trace.text import accented, is_sign
+from minigrad.trace.text import RAISED, accented, is_sign
 
 
 def check(trace: Any) -> Mapping[str, Any]:
@@ -167,7 +167,8 @@ def plain(pieces: Iterable[TextRun]) -> str:
     """Runs as plain text, v1 for v₁ and x^2 for x²."""
     out, level = "", 0
     for run in pieces:
-        out += ("^" if run.level > max(level, 0) and run.text != "′" else "") + run.text
+        raised = run.level > max(level, 0)
+        out += RAISED.get(run.text, f"^{run.text}") if raised else run.text
         level = run.level
     return out.replace("\u2009", " ").strip()
 

@@ -158,7 +158,7 @@ slice_backward = linear(
     "slice_backward",
     _slice_backward,
     lambda g, *, index: slice_(g, index=index),
-    notation="zeros(shape).at[index].set(g)",
+    notation="zeros.at[index].set(g)",
     batch=_slice_behind,
     shape="given",
     cost=MOVES,
@@ -181,7 +181,7 @@ index_add = linear(
     "index_add",
     _index_add,
     lambda g, *, index: getitem(g, index=index),
-    notation="zeros(shape).at[index].add(g)",
+    notation="zeros.at[index].add(g)",
     accumulates=True,
     batch=_index_behind,
     shape="given",
@@ -229,9 +229,9 @@ index_put = general(
         ),
     ],
     notation=lambda *, index, accumulate: f"x.at[index].{'add' if accumulate else 'set'}(values)",
-    push_notation=lambda operands, *, index, accumulate: (
+    push_notation=lambda _, *, index, accumulate: (
         None,
-        f"zeros{tuple(operands[0].shape)}.at[index].{'add' if accumulate else 'set'}(t)",
+        f"zeros.at[index].{'add' if accumulate else 'set'}(t)",
     ),
     accumulates=True,
     batch=_put_behind,
@@ -291,13 +291,14 @@ scatter_extreme = general(
             t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)
         ),
     ],
+    notation=lambda *, index, largest: f"scatter_{'max' if largest else 'min'}(x, values, index)",
     pull_notation=(
-        "g * (x == y) / ties(y)",
-        "g[index] * (values == y[index]) / ties(y[index])",
+        "g * (x == y) / number_of_equals(y)",
+        "g[index] * (values == y[index]) / number_of_equals(y[index])",
     ),
     push_notation=(
-        "t * (x == y) / ties(y)",
-        "zeros.at[index].add(t * (values == y[index]) / ties(y[index]))",
+        "t * (x == y) / number_of_equals(y)",
+        "zeros.at[index].add(t * (values == y[index]) / number_of_equals(y[index]))",
     ),
     promote="same",
     real_only=True,
@@ -345,7 +346,7 @@ scatter_view = general(
     ],
     # it picks and places parts (real and imaginary ones among them) and multiplies nothing
     conjugates=True,
-    symbol="replace",
+    notation="x.at[the_view].set(values)",
     shape="valid first",
     dtype="first",
     cost=MOVES,

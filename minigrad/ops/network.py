@@ -285,8 +285,8 @@ standardize = general(
     _standardize,
     [_standardize_rule],
     [_standardize_rule],
-    pull_notation="(g - mean(g) - y * mean(g * y)) / sqrt(var(x) + eps)",
-    push_notation="(t - mean(t) - y * mean(t * y)) / sqrt(var(x) + eps)",
+    pull_notation="(g - mean(g, axes) - y * mean(g * y, axes)) / sqrt(var(x, axes) + eps)",
+    push_notation="(t - mean(t, axes) - y * mean(t * y, axes)) / sqrt(var(x, axes) + eps)",
     promote="float",
     real_only=True,
     accumulates=True,
@@ -297,8 +297,9 @@ standardize = general(
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
 _BEND = (
-    "-(mean(standardize(x) * {g}) * y + mean(standardize(x) * v) * standardize_jvp({g}, x)"
-    " + mean({g} * y) * standardize(x)) / sqrt(var(x) + eps)"
+    "-(mean(standardize(x, axes) * {g}, axes) * y + mean(standardize(x, axes) * v, axes)"
+    " * standardize_jvp({g}, x, axes) + mean({g} * y, axes) * standardize(x, axes))"
+    " / sqrt(var(x, axes) + eps)"
 )
 standardize_jvp = general(
     "standardize_jvp",
@@ -403,6 +404,7 @@ affine = general(
         lambda t, x: matmul(x, swapped(t)),
         lambda t, y: broadcast_to(t, shape=tuple(y.shape)),
     ],
+    notation="x @ T(w) + b",
     promote="same",
     accumulates=True,
     batch=join_layer,

@@ -10,7 +10,7 @@ The parameters of a window are `size`, `stride`, `dilation` and `padding`, a pai
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -341,6 +341,12 @@ def _no_change(g: Any, x: Any) -> Any:
     return zeros_like(x)
 
 
+def placed(part: str, place: str, windows: Iterable[Any], overlap: bool = False) -> str:
+    """The notation of a part that is put into windows of zeros, and added where windows overlap."""
+    overlap = overlap or any(w["stride"] <= (w["size"] - 1) * w["dilation"] for w in windows)
+    return f"zeros.at[{place}].{'add' if overlap else 'set'}({part})"
+
+
 max_pool = general(
     "max_pool",
     _max_pool,
@@ -359,7 +365,7 @@ max_pool_backward = general(
     _max_pool_backward,
     [lambda c, x, m, **window: max_pool_jvp(c, x, m, **window), _no_change, None],
     [lambda t, x, m, **window: max_pool_backward(t, x, m, **window), None, None],
-    notation="max_unpool(g, argmax(x))",
+    notation=lambda **window: placed("g", "window_argmax(x)", [window]),
     accumulates=True,
     windows="first largest",
     batch=shift_axes,
@@ -373,7 +379,7 @@ max_pool_jvp = general(
     _max_pool_jvp,
     [lambda c, x, m, **window: max_pool_backward(c, x, m, **window), _no_change, None],
     [lambda t, x, m, **window: max_pool_jvp(t, x, m, **window), None, None],
-    notation="t[argmax(x)]",
+    notation="t[window_argmax(x)]",
     batch=shift_axes,
     cost=each_input(add=1, other=1, operand=2, per="size"),
 )
@@ -395,7 +401,7 @@ sum_pool_backward = linear(
     "sum_pool_backward",
     _sum_pool_backward,
     lambda c, *, length, **window: sum_pool(c, **window),
-    symbol="sum_unpool",
+    notation=lambda **window: placed("g", "every_element_of_each_window", [window]),
     accumulates=True,
     windows="spread",
     batch=shift_axes,

@@ -152,8 +152,8 @@ def _extreme(name: str, method: str, **options: Any) -> Primitive:
             )
         ],
         symbol=method,
-        pull_notation="g * (x == y) / sum(x == y)",
-        push_notation="sum(t * (x == y)) / sum(x == y)",
+        pull_notation="g * (x == y) / sum(x == y, axes)",
+        push_notation="sum(t * (x == y), axes) / sum(x == y, axes)",
         real_only=True,
         batch=shift_axes,
         shape=reduced_shape,

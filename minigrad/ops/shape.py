@@ -78,6 +78,7 @@ reshape = linear(
         tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None
     ),
     kernel="{0}.reshape({shape})",
+    notation="reshape(x, shape)",
     graph_name="ViewBackward0",
 )
 permute = linear(

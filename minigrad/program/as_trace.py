@@ -111,7 +111,7 @@ class _ProgramWriter(TraceDocument):
                     instruction.primitive, operands, instruction.params
                 )
                 if len(instruction.outputs) > 1:
-                    expression = [*expression, *notation.result_number(index)]
+                    expression = notation.result_number(expression, index)
                 kind, op = "output" if number in results else "op", instruction.primitive.name
                 memory = self._memory(number)
                 self._node(number, name, kind, expression, stage, op=op, memory=memory)

@@ -20,6 +20,8 @@ Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
+RAISED = {"T": "ᵀ", "H": "ᴴ", "′": "′"}
+"""The exponents that text has letters for: the transpose, its conjugate, and a prime."""
 MOST_SEEDS = 4
 """Of a pass with more seeds than that, so many are named: first those that are not zero."""
 
@@ -112,7 +114,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             exponent = text_of(token["exp"])
             bare = len(token["exp"]) == 1 and token["exp"][0]["t"] != "sup"
             power = exponent if bare else f"({exponent})"
-            piece = f"{text_of(token['base'])}^{power}"
+            piece = text_of(token["base"]) + RAISED.get(exponent, f"^{power}")
         elif kind == "sqrt":
             piece = f"√({text_of(token['of'])})"
         else:

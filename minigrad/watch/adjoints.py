@@ -19,6 +19,7 @@ from ..core.tensor import Tensor
 from ..errors import AutogradError
 from . import sentences
 from .derivatives import is_complex, is_factor
+from .notation import occurrence
 from .trace_writer import TraceWriter
 from .values import array_of, payload_value, pictured
 
@@ -129,15 +130,14 @@ class Adjoints:
             if before is not None:
                 entry["before"] = earlier
             contribs.append(entry)
-        summed = (
-            len(upstream) == 1
-            and getattr(c, "size", 1) < getattr(upstream[0][1], "size", 1)
-            and self._broadcast(edges[0])
-        )
+        shapes = upstream[0][1].shape, c.shape
+        summed = shapes if len(upstream) == 1 and self._broadcast(edges[0]) else None
         rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
+        into = trace.into[upstream[0][0]]
+        which = occurrence(slot, {s: edge["src"] for s, edge in into.items()})
         conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
         formula, say = sentences.pulled(
-            senders, target, local, sent, earlier, shown, summed, rule, conjugate
+            senders, target, local, sent, earlier, shown, summed, rule, conjugate, which
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []
@@ -160,7 +160,9 @@ class Adjoints:
         trace = self._trace
         found = trace.edges[int(edge[1:]) - 1]
         declared = primitive.registry.get(trace.by_id[found["dst"]]["op"])
-        return declared is not None and declared.elementwise
+        shapes = (self._trace.by_id[found[end]]["shape"] for end in ("src", "dst"))
+        pointwise = declared is not None and declared.pointwise
+        return pointwise and len({tuple(shape) for shape in shapes}) > 1
 
     def _check(self, name: str, g: Any) -> None:
         """The adjoint that the engine uses is the one that stands in the Trace, unless a hook

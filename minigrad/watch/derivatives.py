@@ -370,6 +370,18 @@ def _tokens(value: Any) -> Ranked:
         return [*left, notation.op("/"), *root], notation.RANK["/"]
     if (primitive is power and params["n"] == 1) or _is_identity(primitive, args[0], params):
         return _tokens(args[0])
+    if primitive is sum_to:
+        return notation.summed(_tokens(args[0])[0], args[0].shape, params["shape"]), ATOM
+    if primitive.kind == "linear" and _made_by(args[0], zeros_like):
+        return [notation.num(0)], ATOM
+    if primitive is mul:
+        factors = [_before_reshape(a) for a in args]
+        if _is_outer(args, factors):
+            inner = [*_tokens(factors[0])[0], notation.op(","), *_tokens(factors[1])[0]]
+            return [{"t": "fn", "text": "outer"}, notation.op("("), *inner, notation.op(")")], ATOM
+        args = tuple(
+            f if getattr(f, "shape", None) == () else a for a, f in zip(args, factors, strict=True)
+        )  # a number is broadcast in any case
     if primitive is permute and _swaps_last(params["axes"]):
         turned, letter = args[0], "T"
         if _made_by(turned, conj):
@@ -378,6 +390,18 @@ def _tokens(value: Any) -> Ranked:
     if primitive is broadcast_to and _made_by(args[0], reshape):
         args = (args[0].made[1][0], *args[1:])  # sizes of 1 are put in: no news
     return notation.applied(primitive, [_tokens(a) for a in args], params)
+
+
+def _before_reshape(value: Any) -> Any:
+    return value.made[1][0] if _made_by(value, reshape) else value
+
+
+def _is_outer(args: Sequence[Any], factors: Sequence[Any]) -> bool:
+    """Whether a product is that of a column, made of one vector, and a row, made of another."""
+    if not all(isinstance(f, Symbol) and len(f.shape) == 1 for f in factors):
+        return False
+    (n,), (m,) = (f.shape for f in factors)
+    return tuple(args[0].shape) == (n, 1) and tuple(args[1].shape) in ((m,), (1, m))
 
 
 def _root_below(value: Any) -> Tokens | None:

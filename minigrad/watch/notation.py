@@ -8,11 +8,12 @@ this one source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from numbers import Real
 from typing import Any
 
+from .. import backend
 from ..core.primitive import Primitive
 from ..scalar import Term, formula
 from ..trace.text import number
@@ -50,10 +51,22 @@ Ranked = tuple[Tokens, int]
 WRITTEN: dict[str, Any] = {
     "axes": None, "axis": None, "shape": None, "shifts": None, "inverse": False, "scale": 1,
     "before": 0, "after": 0, "offset": 0, "size": None, "stride": 1, "dilation": 1, "padding": 0,
-    "step": None, "parts": None,
+    "step": None, "axis1": 0, "axis2": 1, "decimals": 0, "descending": False, "p": None,
+    "parts": None,
 }  # fmt: skip
 """The parameters that stand after the operands of a function, each with the number at which it is
 left out; empty tuples are too, and a stride that is the size of a pooling's window."""
+SINGULAR = {"axes": "axis", "shifts": "shift"}
+"""What parameters that list numbers are called where they list one."""
+PHRASES = {
+    "window_argmax": "argmax of each window of",
+    "every_element_of_each_window": "every element of each window",
+    "the_view": "the view",
+}
+"""Words of notations that are several words for readers."""
+ORDINALS = "first", "second", "third"
+SHOWN = 8
+"""Elements up to which an array of indices is written out."""
 
 
 def label_of(name: str) -> dict[str, str]:
@@ -93,9 +106,28 @@ def plain(argument: Any) -> Token:
     return {"t": "text", "text": "None" if argument is None else type(argument).__name__}
 
 
-def result_number(index: int) -> Tokens:
-    """Which of an operation's several results, counted from 0."""
-    return [op("["), num(index), op("]")]
+def result_number(expr: Tokens, index: int) -> Tokens:
+    """One of an operation's several results, counted from 0: svd(a)[0], since svd a[0] reads as
+    that of a[0]."""
+    if len(expr) == 2:
+        expr = [expr[0], op("("), expr[1], op(")")]
+    return [*expr, op("["), num(index), op("]")]
+
+
+def broadcast_axes(whole: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """The axes of a whole over which an array of this shape was broadcast."""
+    more = len(whole) - len(shape)
+    return tuple(i for i, n in enumerate(whole) if i < more or (shape[i - more] == 1 and n != 1))
+
+
+def summed(tokens: Tokens, whole: Sequence[int], shape: Sequence[int]) -> Tokens:
+    """The sum that undoes a broadcast from a shape to that of a whole."""
+    axes = broadcast_axes(whole, shape)
+    more: list[tuple[str, Any]] = [("axes", axes)]
+    if any(i >= len(whole) - len(shape) for i in axes):  # which keep the size 1
+        more += [("keepdims", True) if len(whole) == len(shape) else ("shape", tuple(shape))]
+    said = [t for one in more for t in (op(","), {"t": "text", "text": _told(*one)})]
+    return [{"t": "fn", "text": "sum"}, op("("), *tokens, *said, op(")")]
 
 
 def op(text: str) -> Token:
@@ -105,9 +137,10 @@ def op(text: str) -> Token:
 
 def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
     """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic
-    spelled out).
+    spelled out); a comparison in parentheses, since v1 = a < b and v1 = a = b read like two.
     """
-    return applied(prim, [([t], NEGATIVE if is_signed(t) else ATOM) for t in operands], params)[0]
+    made = applied(prim, [([t], NEGATIVE if is_signed(t) else ATOM) for t in operands], params)
+    return within(made, ATOM) if made[1] == RANK["<"] else made[0]
 
 
 def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
@@ -160,10 +193,11 @@ def declared(
         if isinstance(part, str) and part in given:
             return given[part]
         if isinstance(part, str) and part not in params:
-            return [{"t": "fn", "text": part}], ATOM  # e
+            return [{"t": "fn", "text": PHRASES.get(part, part)}], ATOM  # e
         held = params[part] if isinstance(part, str) else part
-        if part in WRITTEN and part != "shape":
-            return [{"t": "text", "text": _told(str(part), held)}], ATOM
+        if part in WRITTEN:
+            told = not isinstance(held, tuple) or held or part == "shape"
+            return [{"t": "text", "text": _told(part, held)}] if told else [], ATOM
         if part == "index" or not isinstance(held, int | float) or isinstance(held, bool):
             return [{"t": "text", "text": _index(held)}], ATOM
         return [num(value(held))], NEGATIVE if held < 0 else ATOM
@@ -218,15 +252,13 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
     if word == "[]":
         return [*within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
     if word in (".set", ".add"):  # x.at[index].set(part)
-        whole, index, (part, _) = within(inside[0], ATOM), inside[1][0], inside[2]
-        how: Tokens = [op("["), *index, op("]"), op(word), op("("), *part, op(")")]
-        return [*whole, op(".at"), *how], ATOM
+        whole, index, part = inside
+        return _scattered(word, whole, index, part, parts[0] == "zeros", parts[1] == "index")
     rank = RANK.get(word)
     if rank is None:
-        inner = [
-            t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]
-        ]
-        return _called(word, inner), ATOM
+        given = [tokens for tokens, _ in inside if tokens]  # sums over no axis name none
+        inner = [t for i, tokens in enumerate(given) for t in [*([op(",")] if i else []), *tokens]]
+        return _called(PHRASES.get(word) or word, inner), ATOM
     if len(inside) == 1:
         return [op(SIGNS[word]), *within(inside[0], rank + 1)], rank
     associative = word in ("+", "*", "and", "or", "&", "|", "^")
@@ -236,6 +268,26 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
         within(inside[1], ATOM if signed else rank if associative else rank + 1),
     )
     return [*left, op(SIGNS[word]), *right], rank
+
+
+def _scattered(
+    word: str, whole: Ranked, index: Ranked, part: Ranked, onto_zeros: bool, indexed: bool
+) -> Ranked:
+    """scatter(part at [index], 0 elsewhere), or scatter_add where places that are named twice
+    receive both parts."""
+    held: Tokens = [num(0)] if onto_zeros or word == ".add" else whole[0]
+    place = [op("["), *index[0], op("]")] if indexed else index[0]
+    name = "scatter" if word == ".set" else "scatter_add"
+    said = [*part[0], _between("at"), *place, op(","), *held, _between("elsewhere")]
+    made = [{"t": "fn", "text": name}, op("("), *said, op(")")]
+    if word == ".set" or onto_zeros:
+        return made, ATOM
+    return [*within(whole, RANK["+"]), op("+"), *made], RANK["+"]
+
+
+def _between(word: str) -> Token:
+    """A word between parts of a formula, with its spaces."""
+    return {"t": "text", "text": f"\u00a0{word}" + "\u00a0" * (word == "at")}
 
 
 def within(part: Ranked, rank: int) -> Tokens:
@@ -250,22 +302,24 @@ def base(part: Ranked) -> Tokens:
 
 
 def _index(part: Any) -> str:
-    """What stood between the brackets; arrays by their shape."""
+    """What stood between the brackets; large arrays by their shape."""
     if isinstance(part, tuple):
-        return ", ".join(_index(p) for p in part)
+        return ", ".join(_index(p) for p in part) or "()"
     if isinstance(part, slice):
         ends = [str(v) if v is not None else "" for v in (part.start, part.stop, part.step)]
         return ":".join(ends[: 2 if part.step is None else 3])
     if part is None or part is Ellipsis:
         return "None" if part is None else "…"
-    shape = getattr(part, "shape", ())
-    return (
-        f"{'mask' if part.dtype.kind == 'b' else 'indices'} {tuple(shape)}" if shape else str(part)
-    )
+    shape = tuple(getattr(part, "shape", ()))
+    if not shape:
+        return str(part)
+    if math.prod(shape) <= SHOWN:
+        return str(backend.to_numpy(part).tolist())
+    return f"{'mask' if part.dtype.kind == 'b' else 'indices'} of shape {shape}"
 
 
 def _told(key: str, given: Any) -> str:
-    """A parameter with its name: axes 0, 1; size 2×3; one number where padding is even."""
+    """A parameter with its name: axis 1; axes 0, 1; size 2×3; one number where padding is even."""
     if given is True:
         return key
     if key == "shape":
@@ -273,7 +327,8 @@ def _told(key: str, given: Any) -> str:
     values = _flat(given)
     if key in ("stride", "dilation", "padding"):
         values = values[:1] if len(set(values)) == 1 else values
-    return f"{key} {('×' if key in ('size', 'parts') else ', ').join(map(number, values))}"
+    name = key if len(values) != 1 else SINGULAR.get(key, key)
+    return f"{name} {('×' if key in ('size', 'parts') else ', ').join(map(number, values))}"
 
 
 def is_signed(token: Token) -> bool:
@@ -293,6 +348,20 @@ def in_parentheses(token: Token) -> Tokens:
     return [op("("), token, op(")")] if is_signed(token) else [token]
 
 
-def derivative(of: str, by: str) -> Token:
-    """The fraction ∂of/∂by."""
-    return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), symbol(by)]}
+def derivative(of: str, by: str, which: str = "") -> Token:
+    """The fraction ∂of/∂by; which: of an operand that occurs more than once, ∂of/∂(first by)."""
+    below: Tokens = [symbol(by)]
+    if which:
+        below = [op("("), {"t": "text", "text": f"{which}\u00a0"}, *below, op(")")]
+    return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), *below]}
+
+
+def occurrence(slot: int, sources: Mapping[int, str]) -> str:
+    """Which one an operand is where its node occurs more than once in an operation: "first" and
+    "second" for x · x; "" where it occurs once. sources: the nodes, by the operands' positions."""
+    same = [s for s in sorted(sources) if sources[s] == sources[slot]]
+    if len(same) == 1:
+        return ""
+    n = same.index(slot) + 1
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(0 if n % 100 in (11, 12, 13) else n % 10, "th")
+    return ORDINALS[n - 1] if n <= len(ORDINALS) else f"{n}{ending}"

@@ -15,7 +15,7 @@ from ..core.primitive import Primitive, Rule
 from ..core.tensor import Tensor
 from ..observers import Pooling, Stage, calls
 from ..ops.elementwise import cast
-from ..ops.pooling import max_pool, max_pool_jvp
+from ..ops.pooling import max_pool, max_pool_jvp, placed
 
 
 def in_one(pooling: Pooling) -> Primitive:
@@ -27,14 +27,15 @@ def in_one(pooling: Pooling) -> Primitive:
     found.kind, found.keywords = "general", ("stages",)
     found.notation, found.forward = None, _pooled
     kind = own.name.removesuffix("_pool")
-    pull, push = f"{kind}_unpool{axes}d(g)", f"{kind}_pool{axes}d(t)"
+    sent, place, push = "g", "every_element_of_each_window", f"{kind}_pool{axes}d(t)"
     if kind == "max":
-        pull, push = f"max_unpool{axes}d(g, argmax(x))", "t[argmax(x)]"
+        place, push = "window_argmax(x)", "t[window_argmax(x)]"
     elif divisors:
         kind = "avg"
         counted = isinstance(divisors[-1], Tensor) or len(divisors) > 1
-        pull = f"sum_unpool{axes}d(g / {'counts' if counted else divisors[-1]})"
+        sent = f"g / {'counts' if counted else divisors[-1]}"
         push = f"{'adaptive_' if pooling.parts else ''}avg_pool{axes}d(t)"
+    pull = placed(sent, place, pooling.windows, overlap=bool(pooling.parts))
     found.name = f"{'adaptive_' if pooling.parts else ''}{kind}_pool{axes}d"
     found.symbol, found.pull_notation, found.push_notation = found.name, (pull,), (push,)
     rounded = any(stage is cast for stage, _, _ in pooling.stages)

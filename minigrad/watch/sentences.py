@@ -3,11 +3,26 @@ Trace (values.py)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..trace.text import number, text_of
-from .notation import Tokens, derivative, in_parentheses, num, op, symbol
+from .notation import Tokens, broadcast_axes, derivative, in_parentheses, num, op, symbol
+from .notation import summed as sum_over
 from .values import is_array
+
+SO_FAR = " so far."
+"""The end of the sentence of a node's first contribution."""
+
+
+def without_so_far(steps: Iterable[dict[str, Any]]) -> None:
+    """Take "so far" from the sentences of contributions that no other one follows."""
+    said: set[Any] = set()
+    for step in reversed(list(steps)):
+        place = step.get("pass"), step["node"]
+        if step["phase"] in ("adjoint", "accumulate", "update") and place not in said:
+            said.add(place)
+            step["say"] = step["say"].replace(SO_FAR, ".")
 
 
 def given(name: str, role: str, value: Any) -> tuple[Tokens, str]:
@@ -37,22 +52,22 @@ def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any) ->
 
 
 def pushed(
-    name: str, terms: list[tuple[str, Any, Tokens | None, Any]], result: Any
+    name: str, terms: list[tuple[str, Any, Tokens | None, Any, str]], result: Any
 ) -> tuple[Tokens, str]:
     """A tangent: the sum over the inputs of local derivative times tangent.
 
     terms: of each input its name, ∂y/∂x where that is a number for each element, the operation's
-    rule with the tangent, and the tangent.
+    rule with the tangent, the tangent, and which of several occurrences it is.
     """
     symbols: Tokens = []
     rules: Tokens = []
     numbers: Tokens = []
-    pointwise = all(local is not None for _, local, _, _ in terms)
-    spelled = pointwise and not any(is_array(local) or is_array(t) for _, local, _, t in terms)
-    known = all(rule is not None for _, _, rule, _ in terms)
-    for i, (source, local, rule, tangent) in enumerate(terms):
+    pointwise = all(local is not None for _, local, *_ in terms)
+    spelled = pointwise and not any(is_array(local) or is_array(t) for _, local, _, t, _ in terms)
+    known = all(rule is not None for _, _, rule, *_ in terms)
+    for i, (source, local, rule, tangent, which) in enumerate(terms):
         plus = [op("+")] if i else []
-        symbols += [*plus, derivative(name, source), op("·"), symbol(source, "dot", "d")]
+        symbols += [*plus, derivative(name, source, which), op("·"), symbol(source, "dot", "d")]
         rules += [*([] if rule and rule[0] == op("−") else plus), *(rule or [])]
         if spelled:
             factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
@@ -92,49 +107,56 @@ def pulled(
     c: Any,
     before: Any,
     after: Any,
-    summed: bool,
+    summed: tuple[Sequence[int], Sequence[int]] | None,
     rule: Tokens | None = None,
     conjugate: bool | None = False,
+    which: str = "",
 ) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
     upstream: the results that send, with their adjoints; local: ∂y/∂x, where that is a number for
-    each element; rule: the operation's rule as a formula; summed: the operand was used for many
-    elements, whose contributions are added up; conjugate: the derivatives are of complex numbers,
-    or (None) between real and complex ones, where the rule alone is written.
+    each element; rule: the operation's rule as a formula; summed: the shape to which the operand
+    was broadcast and its own, where contributions are added up; conjugate: the derivatives are of
+    complex numbers, or (None) between real and complex ones, where the rule alone is written;
+    which: of an operand that occurs more than once, which of them receives.
     """
 
     def total(tokens: Tokens) -> Tokens:
-        return [{"t": "fn", "text": "sum"}, op("("), *tokens, op(")")] if summed else tokens
+        return sum_over(tokens, *summed) if summed else tokens
 
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
     if rule is None or local is not None or (summed and conjugate is not None):
         names = [name for name, _ in upstream]
-        formula += [*total(_chain_rule(names, target, bool(conjugate))), op("=")]
-    if rule is not None:
-        formula += [*total(rule), op("=")]
+        formula += [*total(_chain_rule(names, target, bool(conjugate), which)), op("=")]
+    made = None if rule is None else total(rule)
+    if made is not None and text_of(made) != number(c):
+        formula += [*made, op("=")]
     if len(upstream) == 1 and local is not None and not is_array(local):
         adjoint = in_parentheses(num(upstream[0][1], "g"))
         formula += [*adjoint, op("·"), *in_parentheses(num(local)), op("=")]
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
-    what = number(c) if rule is None else f"{text_of(total(rule))} = {number(c)}"
-    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {target}"
+    shown = "" if made is None else text_of(made)
+    what = number(c) if shown in ("", number(c)) else f"{shown} = {number(c)}"
+    receiver = f"the {which} {target}" if which else target
+    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {receiver}"
     if summed:
-        say += " (summed over the elements that used it)"
+        axes = broadcast_axes(*summed)
+        along = "axis" if len(axes) == 1 else "axes"
+        say += f" (summed over {along} {', '.join(map(str, axes))}, where it was broadcast)"
     if before is None:
-        return formula, f"{say}; the adjoint of {target} is {number(after)} so far."
+        return formula, f"{say}; the adjoint of {target} is {number(after)}{SO_FAR}"
     added = in_parentheses(num(c, "g"))
     formula += [op("→"), num(before, "g"), op("+"), *added, op("="), num(after, "g")]
-    say += f"; added to {number(before)} the adjoint of {target} is now {number(after)}."
+    say += f"; added to {number(before)}, the adjoint of {target} is now {number(after)}."
     return formula, say
 
 
-def _chain_rule(names: list[str], target: str, conjugate: bool) -> Tokens:
+def _chain_rule(names: list[str], target: str, conjugate: bool, which: str) -> Tokens:
     """ȳ · ∂y/∂x, summed over the results that send; of complex numbers ȳ · conj(∂y/∂x)."""
     terms: Tokens = []
     for i, name in enumerate(names):
-        slope: Tokens = [derivative(name, target)]
+        slope: Tokens = [derivative(name, target, which)]
         if conjugate:
             slope = [{"t": "fn", "text": "conj"}, op("("), *slope, op(")")]
         terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), *slope]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..trace.schema import COLUMN_NAMES, COLUMN_PHASES, SCHEMA, Trace
 from .notation import label_of
+from .sentences import without_so_far
 
 
 class TraceDocument:
@@ -78,6 +79,7 @@ class TraceDocument:
         **more: Any,
     ) -> Trace:
         """The document, with the columns that the steps have written."""
+        without_so_far(self.steps)
         used = {column for step in self.steps for _, column, _ in step["writes"]}
         columns = [
             {"key": key, "label": label, "phase": COLUMN_PHASES[key]}

@@ -537,9 +537,8 @@ class TraceRecorder(TraceWriter):
         symbols = [symbol(o) if o is not None else plain(a) for o, a in shown]
         if isinstance(prim, primitive.Primitive) and index is None:
             self.rules.note(name, Made.by(prim, call.args, symbols, call.params))
-        expr = expression(prim, symbols, call.params) + (
-            [] if index is None else result_number(index)
-        )
+        expr = expression(prim, symbols, call.params)
+        expr = expr if index is None else result_number(expr, index)
         node = self.add(name, out, "op", expr, call.stage)
         node["op"] = prim.name
         if (block := self.blocks.now()) is not None:
@@ -548,7 +547,7 @@ class TraceRecorder(TraceWriter):
             node["of"] = call.of
         if call.span is not None:
             node["span"] = call.span
-        edges = self.connect(node, operands, getattr(prim, "elementwise", False))
+        edges = self.connect(node, operands, getattr(prim, "pointwise", False))
         place = out.node
         if isinstance(place, Pick) and place.parents[0] is not None:
             self.results_of.setdefault(place.parents[0], {})[place.index] = name

@@ -11,40 +11,25 @@ SIGNS = {"·": "*", "−": "-", "=": "==", "≠": "!=", "×": "*"}
 Tokens = list[dict[str, Any]]
 
 
-class Placed(np.ndarray):
-    """An array with `x.at[index].set(part)` and `x.at[index].add(part)`."""
-
-    @property
-    def at(self) -> Any:
-        return _At(self)
-
-
-class _At:
-    def __init__(self, whole: Any, index: Any = None) -> None:
-        self.whole, self.index = whole, index
-
-    def __getitem__(self, index: Any) -> Any:
-        return _At(self.whole, index)
-
-    def _changed(self, change: Any, part: Any) -> Any:
-        part = np.asarray(part)
-        out = np.array(self.whole, np.result_type(self.whole, part))
-        change(out, part)
-        return out.view(Placed)
-
-    def set(self, part: Any) -> Any:
-        return self._changed(lambda out, part: out.__setitem__(self.index, part), part)
-
-    def add(self, part: Any) -> Any:
-        return self._changed(lambda out, part: np.add.at(out, self.index, part), part)
-
-
-def computed(tokens: Tokens, values: dict[str, Any], params: dict[str, Any]) -> Any:
+def computed(
+    tokens: Tokens, values: dict[str, Any], params: dict[str, Any], shape: tuple[int, ...]
+) -> Any:
     """The value of a formula. values: of each node, adjoint and tangent, as `v4`, `v4 bar`,
-    `x1 dot`; params: of the operation, for what the formula says in words alone."""
-    given = {key.replace(" ", "_"): np.asarray(v).view(Placed) for key, v in values.items()}
-    text = _expression(tokens)
-    return eval(text, {"__builtins__": {}}, {**WORDS, **given, "index": params.get("index")})
+    `x1 dot`; params: of the operation, for what the formula says in words alone; shape: of the
+    result."""
+    given = {key.replace(" ", "_"): np.asarray(v) for key, v in values.items()}
+
+    def scatter(part: Any, index: Any, whole: Any, add: bool = False) -> Any:
+        out = np.array(np.broadcast_to(whole, shape), np.result_type(whole, part))
+        if add:
+            np.add.at(out, index, part)
+        else:
+            out[index] = part
+        return out
+
+    words = {"scatter": scatter, "scatter_add": lambda *all: scatter(*all, add=True)}
+    known = {**WORDS, **words, **given, "index": params.get("index"), "at": np.s_}
+    return eval(_expression(tokens), {"__builtins__": {}}, known)
 
 
 def _expression(tokens: Tokens) -> str:
@@ -84,26 +69,33 @@ def _number(value: Any) -> str:
 
 def _words(text: str, bracketed: bool) -> str:
     """`axes 0, 1` as a keyword argument, an index as itself."""
-    text = text.replace("−", "-").replace("…", "...")
+    text = text.replace("−", "-").replace("…", "...").strip()
     if bracketed:
-        return "index" if "indices" in text or "mask" in text else text or "..."
+        return "index" if "[" in text or " of shape " in text else text
+    if text in ("at", "elsewhere"):
+        return ", at" if text == "at" else ""
     if not text[:1].isalpha():
         return text
     key, _, given = text.partition(" ")
+    key = {"axis": "axes", "shift": "shifts"}.get(key, key)
     return f"{key}={f'({given},)' if key in ('axes', 'shifts') else given or True}"
 
 
-def _summed(x: Any, axes: Any = None, shape: Any = None) -> Any:
+def _one(axes: Any) -> int:
+    return axes if isinstance(axes, int) else axes[0]
+
+
+def _summed(x: Any, axes: Any = None, keepdims: bool = False, shape: Any = None) -> Any:
     if shape is None:
-        return np.sum(x, axis=axes)
+        return np.sum(x, axis=axes, keepdims=keepdims)
     for _ in range(x.ndim - len(shape)):
         x = x.sum(0)
     ones = tuple(i for i, n in enumerate(shape) if n == 1)
     return x.sum(ones, keepdims=True)
 
 
-def _padded(x: Any, axis: int, before: int = 0, after: int = 0) -> Any:
-    return np.pad(x, [(before, after) if i == axis else (0, 0) for i in range(x.ndim)])
+def _padded(x: Any, axes: tuple[int], before: int = 0, after: int = 0) -> Any:
+    return np.pad(x, [(before, after) if i in axes else (0, 0) for i in range(x.ndim)])
 
 
 def _transformed(x: Any, axes: Any, inverse: bool = False, scale: float = 1.0) -> Any:
@@ -112,11 +104,11 @@ def _transformed(x: Any, axes: Any, inverse: bool = False, scale: float = 1.0) -
     return np.fft.fftn(x, axes=axes) * scale
 
 
-def _running(a: Any, b: Any, axis: int) -> Any:
-    a, out = np.moveaxis(a, axis, 0), np.moveaxis(np.array(b), axis, 0)
+def _running(a: Any, b: Any, axes: tuple[int]) -> Any:
+    a, out = np.moveaxis(a, axes, (0,)), np.moveaxis(np.array(b), axes, (0,))
     for k in range(1, len(out)):
         out[k] += a[k] * out[k - 1]
-    return np.moveaxis(out, 0, axis)
+    return np.moveaxis(out, (0,), axes)
 
 
 def _sign(x: Any) -> Any:
@@ -143,8 +135,7 @@ WORDS: dict[str, Any] = {
     "flip": lambda x, axes=(): np.flip(x, axes),
     "roll": lambda x, shifts, axes: np.roll(x, shifts, axes),
     "pad": _padded, "T": _transposed, "H": lambda x: np.conj(_transposed(x)),
-    "zeros": lambda *shape: np.zeros(shape).view(Placed),
-    "cumsum": lambda x, axis: np.cumsum(x, axis), "recurrence": _running,
+    "cumsum": lambda x, axes: np.cumsum(x, _one(axes)), "recurrence": _running, "outer": np.outer,
     "tril": lambda x, offset=0: np.tril(x, offset),
     "triu": lambda x, offset=0: np.triu(x, offset), "inv": np.linalg.inv,
     "solve": np.linalg.solve,
@@ -154,5 +145,5 @@ WORDS: dict[str, Any] = {
     "L": lambda y: np.tril(y, -1) + np.eye(*y.shape[-2:]),
     "top": _top, "bottom": lambda x: x[..., x.shape[-1] :, :],
     "vstack": lambda *parts: np.concatenate(parts, -2),
-    "reverse_cumsum": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
+    "reverse_cumsum": lambda x, axes: np.flip(np.cumsum(np.flip(x, axes), _one(axes)), axes),
 }  # fmt: skip

@@ -180,4 +180,4 @@ def test_pytorch_s_steps_say_their_rules():
     f = lambda x, w: torch.tanh(x @ w).sum()
     trace = viz.show(f, torch.ones(3, 2), torch.full((2, 2), 0.3)).trace
     said = " ".join(step["say"] for step in trace["steps"])
-    assert "v̄1 @ w^T" in said and "x^T @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
+    assert "v̄1 @ wᵀ" in said and "xᵀ @ v̄1" in said and "v̄2 · (1 − v2^2)" in said

@@ -28,56 +28,64 @@ def formulas(trace: Any, node: str) -> dict[str, str]:
     return {s["phase"]: text_of(s["formula"]) for s in trace["steps"] if s["node"] == node}
 
 
+CHOSEN = "x.[argmax of each window of x]"
+PLACED = "scatter(v-1 at argmax of each window of x, 0 elsewhere)"
+ADDED = PLACED.replace("scatter", "scatter_add")
+SPREAD = "scatter({} at every element of each window, 0 elsewhere)"
+SUMMED = SPREAD.replace("scatter", "scatter_add")
+"""Where windows overlap, parts are added."""
+
+
 @pytest.mark.parametrize(
     ("f", "x", "op", "value", "push", "pull"),
     [
         (
             lambda x: F.max_pool2d(x, 2).square().sum(), X, "max_pool2d",
-            "max_pool2d(x, size 2×2)", "x.[argmax x]", "max_unpool2d(v-1, argmax x)",
+            "max_pool2d(x, size 2×2)", CHOSEN, PLACED,
         ),
         (
             lambda x: F.max_pool2d(x, (2, 3), stride=1, padding=(1, 0)).square().sum(), X,
-            "max_pool2d", "max_pool2d(x, size 2×3, stride 1, padding 1, 1, 0, 0)", "x.[argmax x]",
-            "max_unpool2d(v-1, argmax x)",
+            "max_pool2d", "max_pool2d(x, size 2×3, stride 1, padding 1, 1, 0, 0)", CHOSEN,
+            ADDED,
         ),
         (
             lambda x: F.max_pool3d(x, 2).square().sum(), CUBES, "max_pool3d",
-            "max_pool3d(x, size 2×2×2)", "x.[argmax x]", "max_unpool3d(v-1, argmax x)",
+            "max_pool3d(x, size 2×2×2)", CHOSEN, PLACED,
         ),
         (
             lambda x: F.avg_pool2d(x, 2, padding=1).square().sum(), X, "avg_pool2d",
-            "avg_pool2d(x, size 2×2, padding 1)", "avg_pool2d x.", "sum_unpool2d(v-1 / 4)",
+            "avg_pool2d(x, size 2×2, padding 1)", "avg_pool2d x.", SPREAD.format("v-1 / 4"),
         ),
         (
             lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False).square().sum(), X,
             "avg_pool2d", "avg_pool2d(x, size 3×3, stride 2, padding 1, 0, 1, 0)", "avg_pool2d x.",
-            "sum_unpool2d(v-1 / counts)",
+            SUMMED.format("v-1 / counts"),
         ),
         (
             lambda x: F.avg_pool2d(x, 2, divisor_override=3).square().sum(), X,
-            "avg_pool2d", "avg_pool2d(x, size 2×2)", "avg_pool2d x.", "sum_unpool2d(v-1 / 3)",
+            "avg_pool2d", "avg_pool2d(x, size 2×2)", "avg_pool2d x.", SPREAD.format("v-1 / 3"),
         ),
         (
             lambda x: F.adaptive_avg_pool2d(x, (3, 2)).square().sum(), X, "avg_pool2d",
-            "avg_pool2d(x, size 2×3, stride 1, 3)", "avg_pool2d x.", "sum_unpool2d(v-1 / 6)",
+            "avg_pool2d(x, size 2×3, stride 1, 3)", "avg_pool2d x.", SUMMED.format("v-1 / 6"),
         ),
         (
             lambda x: F.adaptive_avg_pool2d(x, (3, 2)).square().sum(), UNEVEN,
             "adaptive_avg_pool2d", "adaptive_avg_pool2d(x, parts 3×2)", "adaptive_avg_pool2d x.",
-            "sum_unpool2d(v-1 / counts)",
+            SUMMED.format("v-1 / counts"),
         ),
         (
             lambda x: F.adaptive_max_pool2d(x, (3, 2)).square().sum(), UNEVEN,
-            "adaptive_max_pool2d", "adaptive_max_pool2d(x, parts 3×2)", "x.[argmax x]",
-            "max_unpool2d(v-1, argmax x)",
+            "adaptive_max_pool2d", "adaptive_max_pool2d(x, parts 3×2)", CHOSEN,
+            ADDED,
         ),
         (
             lambda x: F.adaptive_max_pool3d(x, 2).square().sum(), CUBES, "max_pool3d",
-            "max_pool3d(x, size 2×2×2)", "x.[argmax x]", "max_unpool3d(v-1, argmax x)",
+            "max_pool3d(x, size 2×2×2)", CHOSEN, PLACED,
         ),
         (
             lambda x: F.avg_pool1d(x, 2).square().sum(), X[0], "avg_pool1d",
-            "avg_pool1d(x, size 2)", "avg_pool1d x.", "sum_unpool1d(v-1 / 2)",
+            "avg_pool1d(x, size 2)", "avg_pool1d x.", SPREAD.format("v-1 / 2"),
         ),
     ],
 )  # fmt: skip

@@ -16,7 +16,6 @@ the same as for minigrad's own Traces (``minigrad.watch.sentences``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -172,10 +171,13 @@ class Writer(TraceDocument):
             )
         self.tangents[node] = _held(value)
         terms: list[Any] = []
+        sources = self._sources(node)
         for edge in slots:
             partial = None if local is None else local[edge["slot"]]
             shown = partial if partial is None else document_value(partial)
-            terms.append((edge["src"], shown, None, document_value(self.tangents[edge["src"]])))
+            which = notation.occurrence(edge["slot"], sources)
+            given = document_value(self.tangents[edge["src"]])
+            terms.append((edge["src"], shown, None, given, which))
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
         shown = document_value(self.tangents[node])
         words = sentences.pushed(node, terms, shown)
@@ -214,14 +216,18 @@ class Writer(TraceDocument):
         contrib |= {"before": before} if before is not None else {}
         contrib |= {"local": _held(local)} if local is not None else {}
         contrib |= {key: document_value(v) for key, v in contrib.items() if key != "edge"}
-        summed = _size(product) < _size(upstream) and self._elementwise(node)
+        shapes = np.shape(upstream), np.shape(product)
+        summed = shapes if self._elementwise(node) and shapes[0] != shapes[1] else None
         rule = self._rule(node, slot, upstream, product)
         senders, sent, shown = [(node, contrib["upstream"])], contrib["product"], contrib["after"]
         slope, earlier = contrib.get("local"), contrib.get("before")
-        formula, say = sentences.pulled(senders, target, slope, sent, earlier, shown, summed, rule)
+        told = {"summed": summed, "which": notation.occurrence(slot, self._sources(node))}
+        formula, say = sentences.pulled(
+            senders, target, slope, sent, earlier, shown, rule=rule, **told
+        )
         # told as it is, not as it should be
         if not (np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)):
-            made, say = sentences.pulled(senders, target, slope, sent, None, shown, summed)
+            made, say = sentences.pulled(senders, target, slope, sent, None, shown, **told)
             formula = [
                 *made[2:],
                 notation.op("→"),
@@ -243,6 +249,10 @@ class Writer(TraceDocument):
             say,
             contribs=[contrib],
         )
+
+    def _sources(self, node: str) -> dict[int, str]:
+        """The operands of a node by their positions."""
+        return {edge["slot"]: edge["src"] for edge in self._slots.get(node, [])}
 
     def _edge_back(self, node: str, slot: int) -> dict[str, Any]:
         """The edge from a node's operand number ``slot``, by which the node can send now."""
@@ -401,10 +411,6 @@ def _held(value: Any) -> Any:
             f" {str(value)[:40]}"
         )
     return array.item() if array.ndim == 0 else array
-
-
-def _size(value: Any) -> int:
-    return math.prod(getattr(value, "shape", ()))
 
 
 def _bracketed(token: Any, first: bool = False) -> list[Any]:

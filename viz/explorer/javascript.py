@@ -178,9 +178,11 @@ def _operation(primitive: Primitive) -> str:
     arguments = [*primitive.inputs, *([f"{{ {', '.join(read)} }}"] if read else [])]
     lines.append(f"    forward: ({', '.join(arguments)}) => {body},")
     if any(primitive.pull_rules):
-        lines += ["    pulls: [", *_rules(primitive, primitive.pull_rules), "    ],"]
-        if primitive.push_rules != primitive.pull_rules:
-            lines += ["    pushes: [", *_rules(primitive, primitive.push_rules), "    ],"]
+        pulls, pushes = (
+            [*_rules(primitive, r)] for r in (primitive.pull_rules, primitive.push_rules)
+        )
+        lines += ["    pulls: [", *pulls, "    ],"]
+        lines += ["    pushes: [", *pushes, "    ],"] if pushes != pulls else []
     return "\n".join([*lines, "  },"])
 
 

@@ -27,6 +27,7 @@ cast = linear(
     pointwise=True,
     dtype="given",
     scalar="x",
+    notation="cast(x, dtype)",
     graph_name="ToCopyBackward0",
 )
 """x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has

@@ -90,6 +90,7 @@ select = elementwise(
     integers="written",
     real_only=True,
     scalar=lambda *, test, level: f"where(x {_SIGNS[test]} level, a, b)",
+    notation=lambda *, test, level: f"where(x {_SIGNS[test]} level, a, b)",
 )
 """Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b
 elsewhere: NaN, which compares with nothing, takes b. Unlike `where`, it keeps x: a gradient that is
@@ -136,7 +137,9 @@ clamp = elementwise(
     "clamp",
     _clamp,
     lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0),
-    symbol="clamp",
+    notation=lambda *, low, high: (
+        "max(x, low)" if high is None else "min(x, high)" if low is None else "clamp(x, low, high)"
+    ),
     real_only=True,
     scalar=_clamp_text,
     kernel=None,

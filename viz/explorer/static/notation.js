@@ -47,19 +47,22 @@ function isNegative(token) {
 export const inParentheses = (token) =>
   isNegative(token) ? [opToken("("), token, opToken(")")] : [token];
 
-export const derivativeToken = (of, by) => ({
-  t: "frac",
-  num: [opToken("∂"), symbolToken(of)],
-  den: [opToken("∂"), symbolToken(by)],
-});
+export function derivativeToken(of, by, which) {
+  const den = [opToken("∂"), symbolToken(by)];
+  const text = which + "\u00a0";
+  if (which) den.splice(1, 1, opToken("("), { t: "text", text }, den[1], opToken(")"));
+  return { t: "frac", num: [opToken("∂"), symbolToken(of)], den };
+}
 
 const rankedToken = (token) => [[token], isNegative(token) ? NEGATIVE : ATOM];
 const enclosed = ([tokens, rank], least) =>
   rank >= least ? tokens : [opToken("("), ...tokens, opToken(")")];
 
-// How a value is made, from its operands' tokens.
-export const expressionOf = (name, operands, params) =>
-  applied(name, operands.map(rankedToken), params)[0];
+// How a value is made, from its operands' tokens; a comparison in parentheses.
+export function expressionOf(name, operands, params) {
+  const made = applied(name, operands.map(rankedToken), params);
+  return made[1] === RANK_OF["<"] ? enclosed(made, ATOM) : made[0];
+}
 
 // An operation on operands that may be formulas themselves: tokens, and how closely they hold
 // together.

@@ -40,6 +40,12 @@ class Value {
 export const isValue = (thing) => thing instanceof Value;
 export const constant = (number) => new Value(number, { role: "constant" });
 
+// Which one an operand is where it occurs more than once in an operation.
+function occurrence(args, slot) {
+  const same = [...args.keys()].filter((i) => args[i] === args[slot]);
+  return same.length > 1 ? ["first", "second", "third"][same.indexOf(slot)] : "";
+}
+
 const numberOfOperand = (a) => (isValue(a) ? a.number : a);
 const declaredRule = (name, slot, way) => {
   const { kind, pulls, pushes } = OPERATIONS[name];
@@ -202,7 +208,8 @@ export class Recorder {
       });
       const dot = symbolToken(a.id, "dot", "d");
       const tokens = pushedTokens(op, slot, places, params, symbolToken(id), dot);
-      terms.push({ source: a.id, local, rule: tokens, tangent: a.tangent });
+      const which = occurrence(made.args, slot);
+      terms.push({ source: a.id, local, rule: tokens, tangent: a.tangent, which });
     }
     if (!terms.length) return;
     const known = terms.every(({ rule }) => rule),
@@ -264,10 +271,13 @@ export class Recorder {
       bar = symbolToken(id, "bar", "g");
     const words = pulledStep({
       ...{ name: id, adjoint, target: target.id, local, part, before, after },
+      which: occurrence(args, slot),
       rule: pulledTokens(op, slot, places, params, symbolToken(id), bar),
     });
     const reads = [[id, "g"], ...(before === undefined ? [] : [[target.id, "g"]])];
     reads.push(...uses.map((one) => [one, "v"]));
+    const first = this.steps.find((s) => s.phase === "adjoint" && s.node === target.id);
+    if (first) first.say = first.say.replace(/( so far)?\.$/, " so far."); // another one follows
     const phase = before === undefined ? "adjoint" : "accumulate",
       write = [target.id, "g", valueOf(after)];
     this.step(phase, target.id, [edge], reads, write, words, { contribs: [contrib], uses });

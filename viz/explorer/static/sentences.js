@@ -45,8 +45,8 @@ export function pushedStep(name, terms, value) {
   const known = terms.every(({ rule }) => rule),
     rules = [];
   const symbols = joined(
-    terms.map(({ source }) => [
-      derivativeToken(name, source),
+    terms.map(({ source, which }) => [
+      derivativeToken(name, source, which),
       TIMES,
       symbolToken(source, "dot", "d"),
     ]),
@@ -70,18 +70,20 @@ export function pushedStep(name, terms, value) {
 }
 
 // A contribution carried back to an operand, and the sum so far.
-export function pulledStep({ name, adjoint, target, local, part, before, after, rule }) {
-  const formula = [symbolToken(target, "bar", "g"), opToken(before === undefined ? "=" : "+=")];
-  formula.push(symbolToken(name, "bar", "g"), TIMES, derivativeToken(name, target));
-  if (rule) formula.push(EQUALS, ...rule);
+export function pulledStep({ name, adjoint, target, local, part, before, after, rule, which }) {
+  const formula = [symbolToken(target, "bar", "g"), opToken(before === undefined ? "=" : "+=")],
+    [sent, sum] = [part, after].map(numberText),
+    made = rule ? textOf(rule) : sent;
+  formula.push(symbolToken(name, "bar", "g"), TIMES, derivativeToken(name, target, which));
+  if (made !== sent) formula.push(EQUALS, ...rule);
   formula.push(EQUALS, ...inParentheses(numberToken(adjoint, "g")), TIMES);
   formula.push(...inParentheses(numberToken(local)), EQUALS, numberToken(part, "g"));
-  const what = rule ? `${textOf(rule)} = ${numberText(part)}` : numberText(part);
-  const say = `${name} sends ${what} back to ${target}`;
-  if (before === undefined)
-    return { formula, say: `${say}; the adjoint of ${target} is ${numberText(after)} so far.` };
+  const what = made === sent ? sent : `${made} = ${sent}`,
+    to = which ? `the ${which} ${target}` : target,
+    said = `${name} sends ${what} back to ${to}; `,
+    its = `the adjoint of ${target} is`;
+  if (before === undefined) return { formula, say: `${said}${its} ${sum}.` };
   formula.push(opToken("→"), numberToken(before, "g"), PLUS);
   formula.push(...inParentheses(numberToken(part, "g")), EQUALS, numberToken(after, "g"));
-  const sum = `added to ${numberText(before)} the adjoint of ${target} is now`;
-  return { formula, say: `${say}; ${sum} ${numberText(after)}.` };
+  return { formula, say: `${said}added to ${numberText(before)}, ${its} now ${sum}.` };
 }

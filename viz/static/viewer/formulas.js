@@ -104,15 +104,15 @@ const isAfter = (t) => t.t === "op" && t.text === "→";
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
 // A formula breaks before its second, third … "=" first of all; a part between two of them that is
-// long also before a "+" or "−", then before a "·", then after a comma or before .at and .set,
-// outside of brackets before inside; a long array between its rows. Each piece is a formula of its
+// long also before a "+" or "−", then before a "·", then after a comma, outside of brackets before
+// inside; a long array between its rows. Each piece is a formula of its
 // own; what is broken further keeps together as long as there is room, and its further lines are
 // set in.
 const LONG_PIECE = 16; // signs that every screen has room for
 const BREAKS = [
   new Set(["+", "−"]),
   new Set(["·", "×", "@", "∗", "/"]),
-  new Set([",", ".at", ".set", ".add"]),
+  new Set([","]),
 ];
 const OPENING = new Set(["(", "["]),
   CLOSING = new Set([")", "]"]);
@@ -244,10 +244,11 @@ export const symbolRuns = (label) => [
   ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
-const raised = (r, before) => r.level > Math.max(before?.level ?? 0, 0) && r.text !== "′";
+const RAISED = { T: "ᵀ", H: "ᴴ", "′": "′" };
+const raised = (r, before) => r.level > Math.max(before?.level ?? 0, 0);
 export const plain = (pieces) =>
   pieces
-    .map((r, i) => (raised(r, pieces[i - 1]) ? "^" : "") + r.text)
+    .map((r, i) => (raised(r, pieces[i - 1]) ? (RAISED[r.text] ?? "^" + r.text) : r.text))
     .join("")
     .replaceAll("\u2009", " ")
     .trim();
