@@ -615,17 +615,13 @@ def test_the_legend_names_the_function_its_derivatives_and_the_dangling(show, vi
 
 
 @pytest.mark.whole
-def test_a_bar_spans_a_name_of_several_letters(show, visit):
+def test_a_bar_spans_a_name_of_several_letters(show):
     trace = trace_function(lambda phi: mg.sin(phi) * phi, 0.5, mode="reverse")
     viewer = show(trace, views=["algorithm"], step=len(trace["steps"]))
     over = viewer.locator(".mg-formula .mg-overline").first
-    assert (
-        over.text_content() == "phi"
-        and visit.page.evaluate(
-            "e => getComputedStyle(e).textDecorationLine", over.element_handle()
-        )
-        == "overline"
-    )
+    assert over.text_content() == "phi"
+    line = over.evaluate("e => getComputedStyle(e).borderTopStyle")
+    assert line == "solid", "Firefox draws no text-decoration in MathML"
     assert (
         "phi"
         in view(viewer, "algorithm").locator(".mg-bnode tspan.mg-overline").all_text_contents()
