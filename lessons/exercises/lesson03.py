@@ -422,10 +422,15 @@ GRAPH_RULES = told_by(
         ),
     ),
     present=lambda case: (
-        f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}"
+        f"the {GROUPS[case.args['times']]} of {_written(case.args['rows'])} at x = {case.args['x']}"
     ),
     checked="Compared with the engine's own derivatives of derivatives.",
 )
+
+
+def _written(rows: list[Any]) -> str:
+    """The rows of a graph as a student writes them: v1 = exp(x), v2 = mul(v1, x)."""
+    return ", ".join(f"{name} = {op}({', '.join(parents)})" for name, op, parents in rows)
 
 
 def _forgets(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:

@@ -62,6 +62,9 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-siz
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }
 details { margin: .4rem 0; } summary { cursor: pointer; } .picture { margin: .5rem 0 0; }
 .picture svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+@media (max-width: 40rem) {
+  .picture { overflow-x: auto; } .picture svg { max-width: none; } }
 .ring { fill: none; stroke-width: 3; } .ring.r { stroke: var(--right); }
 .ring.w { stroke: var(--wrong); stroke-width: 4.5; }
 .badge { stroke: var(--paper); stroke-width: 2; } .badge.r { fill: var(--right); }
@@ -193,7 +196,7 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
         if picture:
             parts.append(
                 f"<details open><summary>{tongue.word(GRAPH)}</summary><div"
-                f' class="picture">{picture}</div></details>'
+                f' class="picture" tabindex="0">{picture}</div></details>'
             )
         elif j.smallest and (
             told := _smallest(
@@ -256,6 +259,14 @@ def table(
         cells = zip(tags, kinds, row, strict=True)
         parts.append("<tr>" + "".join(f"<{t}{k}>{cell}</{t}>" for t, k, cell in cells) + "</tr>")
     return "".join([*parts, "</tbody></table>"])
+
+
+def wide(name: str, content: str) -> str:
+    """What may be wider than a phone: it scrolls in its place. name: for screen readers."""
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{html.escape(name)}">'
+        f"{content}</div>"
+    )
 
 
 def _of_groups(groups: Sequence[GroupPoints], tongue: Tongue) -> str:

@@ -619,6 +619,8 @@ def test_a_number_is_right_in_the_batch_where_it_is_in_the_notebook(right):
                 seen.add(part < 1)
         near_slip = points(asked, mine=slip + part * 1e-3 * max(1, abs(slip)))
         assert (near_slip.misconception is not None) == (part < 1)
+        if part < 1:
+            assert near_slip.misconception["name"] == "Twice, and seven too many"
     assert seen == {True, False}
     for value in ODD:
         assert points(asked, mine=value).full == asked.notebook(value).passed, value

@@ -96,7 +96,7 @@ def Number(
         title=question,
         hints=asked.hints,
         misconceptions=tuple(
-            _slip(f"slip {i}", say, wrong, tolerance) for i, (say, wrong) in enumerate(slips, 1)
+            _slip(say.partition(". ")[0].rstrip("."), say, wrong, tolerance) for say, wrong in slips
         ),
         notebook=asked.check,
         # For the slips: half of the tolerance each, so that their sum is never more than `near`

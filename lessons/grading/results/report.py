@@ -197,11 +197,13 @@ STYLE = """
 .bar .s { background: repeating-linear-gradient(45deg, var(--right) 0 3px, var(--paper) 3px 7px); }
 td.points, th.points { text-align: right; padding-right: 1.5rem; }
 table { width: auto; min-width: min(20rem, 100%); }
-@media (max-width: 40rem) { thead th { white-space: normal; }
+@media (max-width: 40rem) { thead th, thead th.points { white-space: normal; }
+  tbody th { min-width: 4rem; }
   td.points, th.points { padding-right: .8rem; } }
 section { border-left-color: var(--line); } section > p, section > h2 { margin: 0; }
 h2 { margin-top: 1.6rem; }
 .tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: start; }
+.tables > * { min-width: 0; } td { overflow-wrap: break-word; }
 svg { max-width: 100%; height: auto; }
 .both { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
 .both pre { background: var(--tint); margin: 0; padding: .5rem; overflow-x: auto; }
@@ -291,7 +293,8 @@ def _exercise_html(e: ExerciseReport) -> str:
     ]
     if e.mistakes:
         rows = [(pages.rich(name), str(len(who)), _named(who)) for name, who in e.mistakes]
-        parts.append(pages.table(("likely mistake", "how many", "who"), rows))
+        table = pages.table(("likely mistake", "how many", "who"), rows)
+        parts.append(pages.wide("likely mistakes", table))
     return "".join([*parts, "</div></section>"])
 
 
@@ -326,9 +329,10 @@ def _pairs_html(report: ClassReport) -> str:
         (html.escape(p.first), html.escape(p.second), f"{100 * p.share:.0f} %", str(p.hashes))
         for p in report.pairs
     ]
-    heads = ("one", "the other", "the same", "of so many pieces")
+    heads = ("one", "the other", "alike", "pieces compared")
     shown = "".join(_passages_html(report, pair) for pair in report.pairs)
-    return intro + pages.table(heads, rows, points=(2, 3), names=2) + shown
+    table = pages.table(heads, rows, points=(2, 3), names=2)
+    return intro + pages.wide("submissions that are alike", table) + shown
 
 
 def _passages_html(report: ClassReport, pair: SimilarPair) -> str:
@@ -347,7 +351,8 @@ def _passages_html(report: ClassReport, pair: SimilarPair) -> str:
 
 def _slowest_html(report: ClassReport) -> str:
     rows = [(html.escape(who), f"{s:.2f}", html.escape(name)) for who, s, name in report.slowest]
-    return "<h2>The slowest</h2>" + pages.table(("student", "CPU seconds", "longest in"), rows)
+    table = pages.table(("student", "CPU seconds", "longest in"), rows)
+    return "<h2>The slowest</h2>" + pages.wide("the slowest", table)
 
 
 def _named(students: Sequence[str]) -> str:

@@ -96,32 +96,40 @@ def slugs(students: Sequence[str]) -> list[str]:
     return found
 
 
-INDEX_STYLE = (
-    "td.points, th.points { text-align: right; white-space: nowrap; padding-right: 1.5rem; } tbody"
-    " th { font-weight: 400; }\n"
-)
-INDEX_STYLE += (
-    "main { max-width: none; width: max-content; min-width: 20rem; } thead th { vertical-align:"
-    " bottom; }\n"
-    "tr th:first-child { position: sticky; left: 0; background: var(--paper); }"
-    " tr .points:last-child { padding-right: 0; }"
-)
+INDEX_STYLE = """
+td.points, th.points { text-align: right; white-space: nowrap; padding-right: 1.5rem; }
+tbody th { font-weight: 400; white-space: nowrap; }
+thead th.points { vertical-align: bottom; white-space: normal; }
+main { width: fit-content; min-width: min(20rem, 100%); box-sizing: border-box;
+  max-width: 100%; }
+tr th:first-child { position: sticky; left: 0; background: var(--paper); }
+tr .points:last-child { padding-right: 0; }
+@media (max-width: 40rem) { td.points, th.points { padding-right: .8rem; } }
+"""
+
+
+def _by_name(student: str) -> str:
+    """What students are sorted by: É stands at E."""
+    return unicodedata.normalize("NFKD", student).casefold()
 
 
 def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
     """A table of the class with a link to each page. Only for the instructor: all points
     are on it.
     """
-    heads = ["student", f"of {sheet.max_points:g}", *(e.name for e in sheet.exercises)]
+    worth = [("points", sheet.max_points), *((e.name, e.max_points) for e in sheet.exercises)]
+    heads = ["student", *(f"{name} (of\N{NO-BREAK SPACE}{most:g})" for name, most in worth)]
     rows = []
-    for result, name in zip(found, names, strict=True):
+    for result, name in sorted(
+        zip(found, names, strict=True), key=lambda both: _by_name(both[0].student)
+    ):
         points = {j.exercise: j.points for j in result.judgements}
         cells = [f"{points.get(e.name, 0.0):g}" for e in sheet.exercises]
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
         rows.append((link, f"<strong>{result.points:g}</strong>", *cells))
     body = (
         f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
-        f"{pages.table(heads, rows, points=range(1, len(heads)))}</main>"
+        f"{pages.wide('points', pages.table(heads, rows, points=range(1, len(heads))))}</main>"
     )
     return pages.document(f"{sheet.title}: all students", body)
 
