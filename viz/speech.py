@@ -62,6 +62,9 @@ def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
     for one in node.get("decides", ())[:1]:
         asks = one.get("asks", "…")
         asks = asks if len(asks) <= LONGEST else asks[: LONGEST - 1] + "…"
+        if one.get("part"):
+            lines.append(t("decides", answer=asks, outcome=_answer(one, t)))
+            continue
         lines.append(t("asksWhile" if one["loop"] else "asksIf", asks=asks, answer=_answer(one, t)))
         lines.append(_outcome(one, t))
     return [line for line in lines if line]

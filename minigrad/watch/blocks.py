@@ -25,7 +25,7 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from .source_map import Function, definition_of
+from .source_map import Function, definition_of, names_in
 
 Block = dict[str, Any]
 
@@ -223,7 +223,7 @@ class Blocks:
 
     def _function(self, frame: FrameType) -> Block:
         caller = frame.f_back if frame.f_back in self._calls else None
-        text = None if caller is None else _text_of_call(caller)
+        text = None if caller is None else _text_at(caller.f_code, caller.f_lasti)
         label = text if text and len(text) <= _SHORT else f"{frame.f_code.co_name}(…)"
         return {"kind": "function", "label": label, **self._line(caller)}
 
@@ -303,10 +303,24 @@ def _header(node: ast.For | ast.While) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def _text_of_call(frame: FrameType) -> str | None:
-    """The expression that a call of the user's evaluates now, as it is written."""
-    found = definition_of(frame.f_code)
-    place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+def where_raised(error: BaseException) -> tuple[str | None, dict[str, Any]]:
+    """Where the user's code raised, in the innermost call: the expression as it is written, and the
+    variables that it names with what they held. Nothing where that cannot be found."""
+    step, at = error.__traceback__, None
+    while step is not None:
+        at = step if _is_users(step.tb_frame.f_code) else at
+        step = step.tb_next
+    text = None if at is None else _text_at(at.tb_frame.f_code, at.tb_lasti)
+    if at is None or text is None:
+        return None, {}
+    held = at.tb_frame.f_locals
+    return text, {name: held[name] for name in names_in(text) if name in held}
+
+
+def _text_at(code: CodeType, instruction: int) -> str | None:
+    """The expression of the user's that an instruction belongs to, as it is written."""
+    found = definition_of(code)
+    place = list(code.co_positions())[instruction // 2]
     if found is None or None in place or place[0] != place[1]:
         return None
     line, _, start, end = place

@@ -17,38 +17,61 @@ Branching = ast.If | ast.While | ast.IfExp
 def decision(
     definition: ast.AST, found: Range, truth: bool, place: Place
 ) -> tuple[dict[str, Any], str] | None:
-    """What follows from the truth of a condition, as data and as a sentence; None where it alone
-    does not decide (`a and b`), or decides nothing.
+    """What follows from the truth of a condition, as data and as a sentence; None where it decides
+    nothing. A condition inside `and` or `or` that leaves the answer open is a part of the question.
 
     definition: the function; found: the range of the source under evaluation; place: from a range
     of the file to a span of the shown source, or None."""
     node = next((n for n in ast.walk(definition) if _asks(n, found)), None)
     if not isinstance(node, Branching):
         return None
-    test, negations = _stripped(node.test)
-    if isinstance(test, ast.BoolOp):
+    inner, negations = _stripped(node.test)
+    known = None if isinstance(inner, ast.BoolOp) else (inner, truth ^ (negations % 2 == 1))
+    answered = _answered(node.test, found, truth) or known
+    if answered is None:
         return None
-    truth ^= negations % 2 == 1
+    asked, answer = answered
+    if answer is None:
+        words = ast.unparse(asked)
+        part = {"asks": words, "answer": truth, "loop": False, "part": True}
+        return part, f"{words} is {'true' if truth else 'false'}."
+    truth = answer
     runs: Any = node.body if truth else node.orelse
     skips: Any = node.orelse if truth else node.body
-    asked = ast.unparse(node.test)
-    told: dict[str, Any] = {"asks": asked, "answer": truth, "loop": isinstance(node, ast.While)}
+    whole = ast.unparse(node.test)
+    told: dict[str, Any] = {"asks": whole, "answer": truth, "loop": isinstance(node, ast.While)}
     for key, part in (("runs", runs), ("skips", skips)):
         if span := _span(part, place):
             told[key] = span
     if isinstance(node, ast.IfExp):
         parts = f"{ast.unparse(runs)} is computed, {ast.unparse(skips)} is not"
-        return told, f"{asked} is {'true' if truth else 'false'}: {parts}."
-    return told, _sentence(asked, told)
+        return told, f"{whole} is {'true' if truth else 'false'}: {parts}."
+    return told, _sentence(whole, told)
 
 
 def _asks(node: ast.AST, found: Range) -> bool:
     """Whether a node is the branching whose condition is evaluated: its jump has the range of the
-    whole statement, of the condition, or of what `not` negates there."""
+    whole statement, of the condition, or of what `not`, `and` or `or` join there."""
     if not isinstance(node, Branching):
         return False
-    parts = (node, node.test, _stripped(node.test)[0])
-    return found in [_range([part]) for part in parts]
+    return found == _range([node]) or _answered(node.test, found, True) is not None
+
+
+def _answered(test: ast.expr, found: Range, truth: bool) -> tuple[ast.expr, bool | None] | None:
+    """The condition inside a test that has a range, and the answer of the test by its truth: None
+    where the conditions after it decide. No result where the test has no such condition."""
+    inner, negations = _stripped(test)
+    odd = negations % 2 == 1
+    if isinstance(inner, ast.BoolOp):
+        for part in inner.values:
+            below = _answered(part, found, truth)
+            if below is not None:
+                asked, answer = below
+                last = part is inner.values[-1] or answer is isinstance(inner.op, ast.Or)
+                return asked, answer ^ odd if last and answer is not None else None
+        return None
+    # the jump of `not` is that of what it negates
+    return (inner, truth ^ odd) if found in (_range([test]), _range([inner])) else None
 
 
 def _stripped(test: ast.expr) -> tuple[ast.expr, int]:

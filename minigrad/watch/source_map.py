@@ -149,7 +149,7 @@ class SourceMap:
         span = None if None in found else self.place(found)
         held = at.tb_frame.f_locals
         return span, {} if span is None else {
-            name: held[name] for name in _names(self.piece(span)) if name in held
+            name: held[name] for name in names_in(self.piece(span)) if name in held
         }
 
     def piece(self, span: list[int]) -> str:
@@ -240,7 +240,7 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     return (lines, candidates[-1]) if candidates else None
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """The variables that an expression names, in order."""
     try:
         tree = ast.parse(text.strip(), mode="eval")

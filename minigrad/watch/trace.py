@@ -110,7 +110,11 @@ def record(
         recorder.result = out = _result(returned)
         recorder.output(out)
         if mode in ("reverse", "both"):
-            _reverse(recorder, out, mode, cotangent)
+            try:
+                _reverse(recorder, out, mode, cotangent)
+            except Exception as error:
+                if not partial or not recorder.fail_back(error):
+                    raise
     return recorder
 
 

@@ -34,6 +34,7 @@ from ..observers import Pooling, observing
 from ..ops.terms import as_data
 from . import not_finite, sentences
 from .adjoints import Adjoints
+from .blocks import where_raised
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
 from .pooling_steps import in_one, position, written_parameters
@@ -118,6 +119,7 @@ class TraceRecorder(TraceWriter):
         self._outer_pass = state.running_pass
         self._problem: AutogradError | None = None
         self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
+        self._failed_back: str | None = None  # the result whose rule raised in the reverse pass
         # of a pooling of several stages: the operations before the last, each with its result
         self._pooled: list[tuple[OperationCall, Tensor]] = []
         self._axes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # results that were read
@@ -259,9 +261,13 @@ class TraceRecorder(TraceWriter):
         self._note_variable()
         self._raise_problem()
         span, held = self.map.failed(error)
-        operands = [
-            name for v in held.values() if isinstance(v, Tensor) and (name := self.found(v))
-        ]
+        text, inside = where_raised(error)
+        if text is None and span is not None:
+            text, inside = self.map.piece(span), held
+        found = (
+            [self.found(v) for v in h.values() if isinstance(v, Tensor)] for h in (inside, held)
+        )
+        operands = next(([n for n in names if n] for names in found if any(names)), [])
         call = self._failed[0] if self._failed and self._failed[1] == id(error) else None
         if call is not None:
             operands = [name for name in call.operands if name is not None]
@@ -271,8 +277,18 @@ class TraceRecorder(TraceWriter):
             ]
             expr, span = expression(call.primitive, symbols, call.params), call.span or span
         else:
-            expr = [] if span is None else [{"t": "text", "text": self.map.piece(span)}]
+            expr = [] if text is None else [{"t": "text", "text": text}]
         self.failure(error, operands, expr, getattr(call and call.primitive, "name", ""), span)
+
+    def fail_back(self, error: BaseException) -> bool:
+        """A rule of the reverse pass raised: the Trace ends at its operation. False if it was none
+        of a Trace's."""
+        if self._failed_back is None or self._problem is not None:
+            return False
+        text, _ = where_raised(error)
+        expr = [] if text is None else [{"t": "text", "text": text}]
+        self.failure_back(error, self._failed_back, expr)
+        return True
 
     # --------------------------------------------------------------------------------------- events
 
@@ -305,6 +321,8 @@ class TraceRecorder(TraceWriter):
             return
         name = self.found(tensor)
         found = None if name is None else self.map.decided(bool(tensor.item()))
+        if name is not None:
+            self.asked.add(name)
         step = next((s for s in reversed(self.steps) if s["node"] == name), None)
         if name is not None and found is not None and step is not None:
             step.setdefault("decides", []).append(found[0])
@@ -390,8 +408,12 @@ class TraceRecorder(TraceWriter):
         if self._reversing:
             if event.phase == "forward":
                 self.saved.forward(event)
-            if event.phase == "backward" and event.parent is self._root and event.error is None:
-                self.adjoints.backward(event)
+            if event.phase == "backward" and event.parent is self._root:
+                if event.error is None:
+                    self.adjoints.backward(event)
+                else:
+                    results = self.results_of.get(event.node, {}).values()
+                    self._failed_back = next(iter(results), self.by_node.get(event.node))
             return
         call = self._calls.pop(event, None)
         if event.error is not None:

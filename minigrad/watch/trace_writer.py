@@ -66,6 +66,7 @@ class TraceWriter(TraceDocument):
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
         self.result: Any = None  # what the function returned, whose history is held until the end
         self._most = most
+        self.asked: set[str] = set()  # values whose truth the function asked for
         # of values that are not finite: what says why, where their operation made them so
         self.made: dict[str, dict[str, Any] | None] = {}
         self.error: dict[str, Any] | None = None  # what the function raised
@@ -176,6 +177,14 @@ class TraceWriter(TraceDocument):
         line |= {} if span is None else {"line": span[0]}
         edges = self.connect(node, list(operands), False)
         self.step("primal", name, edges, reads, [], expr, say, **line)
+
+    def failure_back(self, error: BaseException, name: str, expr: list[Any]) -> None:
+        """The step at which the rule of an operation raised, in the reverse pass."""
+        told = {"type": type(error).__name__, "message": str(error)}
+        self.error = {**told, "node": name}
+        self.by_id[name]["failed"] = True
+        say = f"The reverse pass fails at {name}: {told['type']}: {told['message']}"
+        self.step("adjoint", name, [], [[name, "g"]], [], expr, say, fails=told)
 
     def remember(self, tensor: Tensor, name: str) -> None:
         """From now on `tensor` (as it is now) is called `name`."""
@@ -292,7 +301,7 @@ class TraceWriter(TraceDocument):
         part.
         """
         leading = set(self.outputs)
-        leading |= {node["id"] for node in self.nodes if "decides" in node}
+        leading |= self.asked
         leading |= set() if self.error is None else {node["id"] for node in self.nodes}
         for node in reversed(self.nodes):
             if node["id"] in leading:

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.observers import observing
 from minigrad.trace import TraceError, check_laws, validate
+from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
 
 
@@ -192,7 +193,9 @@ def test_a_condition_says_what_runs_and_what_does_not():
         (True, False, "y", [8, 8]),
         (True, True, "z = z + 1", []),
         (False, True, "", [10, 10]),
-    ], "a part of `and` decides nothing alone"
+        (True, False, "", []),
+        (True, False, "z = z * 1", []),
+    ]
     assert not any(n.get("dangling") for n in trace["nodes"] if "decides" in n)
     said = next(s["say"] for s in trace["steps"] if s.get("decides"))
     assert said.endswith("x > 0 is true: line 3 runs, lines 4 to 7 do not run.")
@@ -203,6 +206,41 @@ def test_not_and_elif(x, line):
     trace = traced(branches, x)
     second = [d for n in trace["nodes"] for d in n.get("decides", ())][1]
     assert second["runs"][0] == line and second["answer"] is (line == 5)
+
+
+def joined(x, y):
+    if x > 100 or (x > 0 and not x > 50):
+        x = x + 1
+    if not (x > 0 or y > 0):
+        x = x * 2
+    while x < 3 and y > 0:
+        x = x + 1
+    z = x if x > 9 and y > 0 else y
+    assert x > 0 and z > 0
+    return x * z
+
+
+def test_conditions_that_and_or_or_join_are_parts_until_one_decides():
+    trace = traced(joined, 1.0, 2.0)
+    told = [
+        (d["asks"], d["answer"], d.get("part", False))
+        for n in trace["nodes"]
+        for d in n.get("decides", ())
+    ]
+    assert told == [
+        ("x > 100", False, True),
+        ("x > 0", True, True),
+        ("x > 100 or (x > 0 and (not x > 50))", True, False),
+        ("not (x > 0 or y > 0)", False, False),
+        ("x < 3", True, True),
+        ("x < 3 and y > 0", True, False),
+        ("x < 3 and y > 0", False, False),
+        ("x > 9 and y > 0", False, False),
+    ]
+    said = [s["say"] for s in trace["steps"] if s.get("decides")]
+    assert said[0].endswith("x > 100 is false.") and said[1].endswith("x > 0 is true.")
+    assert said[2].endswith("is true: line 3 runs.")
+    assert not any(n.get("dangling") for n in trace["nodes"]), "an answer was asked of each"
 
 
 # ---- what the function raised
@@ -219,6 +257,9 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
     def helper(x):
         return x.item() + {}["missing"]
 
+    def outer_error(x, w):
+        return outside(x * 3, w)
+
     def python_error(x, w):
         print(x * w, end="")
         raise RuntimeError("by hand")
@@ -226,9 +267,11 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
     for f, line, kind, operands in (
         (engine_error, 3, "ShapeError", ["v1", "w"]),
         (inner_error, 2, "KeyError", ["x"]),
+        (outer_error, 2, "ShapeError", ["v2"]),
         (python_error, 3, "RuntimeError", []),
     ):
         arguments = ([1.0, 2.0], [[1.0, 2.0, 3.0]]) if f is engine_error else (1.0, 2.0)
+        text = {"engine_error": "y @ w", "outer_error": "b @ mg.ones(2)"}.get(f.__name__)
         with pytest.raises((mg.errors.AutogradError, KeyError, RuntimeError, ValueError)):
             trace_function(f, *arguments)
         trace = validate(trace_function(f, *arguments, partial=True))
@@ -238,7 +281,36 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
         assert check_laws(trace) == []
         assert [e["src"] for e in trace["edges"] if e["dst"] == last["id"]] == operands
         assert trace["steps"][-1]["node"] == last["id"] and not trace["steps"][-1]["writes"]
+        assert text is None or text_of(last["expr"]) == text
         assert not any(n.get("dangling") for n in trace["nodes"]), "nothing led anywhere yet"
+
+
+def outside(a, b):
+    b = a * b
+    return b @ mg.ones(2)
+
+
+class FailsBack(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g @ mg.ones(3)
+
+
+def test_a_rule_that_raises_in_the_reverse_pass_ends_the_trace_at_its_operation():
+    f = lambda x: FailsBack.apply(mg.sin(x)) * x
+    with pytest.raises(mg.errors.ShapeError):
+        trace_function(f, 1.0, mode="reverse")
+    trace = validate(trace_function(f, 1.0, mode="reverse", partial=True))
+    last = trace["steps"][-1]
+    assert trace["error"]["type"] == "ShapeError" and trace["error"]["node"] == "v2"
+    assert (last["phase"], last["node"], last["writes"]) == ("adjoint", "v2", [])
+    assert text_of(last["formula"]) == "g @ mg.ones(3)" and last["reads"] == [["v2", "g"]]
+    assert last["say"].startswith("The reverse pass fails at v2: ShapeError: matmul")
+    assert [n["id"] for n in trace["nodes"] if n.get("failed")] == ["v2"]
 
 
 def test_the_schema_refuses_wrong_blocks():

@@ -26,9 +26,11 @@ export const phaseOf = ({ phase, by }, t) => t(phase) + (by ? ` · ${by}` : "");
 // follows.
 export function decidedLines({ decides: [one] = [] }, t) {
   if (!one) return [];
-  const { asks = "…", loop } = one,
+  const { asks = "…", loop, part } = one,
     question = asks.length <= LONGEST_QUESTION ? asks : `${asks.slice(0, LONGEST_QUESTION - 1)}…`,
-    asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer: answerOf(one, t) });
+    answer = answerOf(one, t);
+  if (part) return [t("decides", { answer: question, outcome: answer })];
+  const asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer });
   return [asked, outcome(one, t)].filter(Boolean);
 }
 const LONGEST_QUESTION = 30; // characters of a question in a card
