@@ -17,7 +17,7 @@ from typing import Any
 
 from minigrad.viz.constants import WHOLE
 
-from minigrad.trace.text import number
+from minigrad.trace.text import elided, number
 from minigrad.trace.value_schema import LEVELS
 
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
@@ -74,8 +74,7 @@ def inline(value: dict[str, Any], most: int = WHOLE) -> str:
     size = math.prod(shape)
     if size == len(sample) and size <= most:
         return _nested(sample, shape) if size else f"[] {tuple(shape)}"
-    head = ", ".join(short(v) for v in sample[:3])
-    return f"[{head}, …] {tuple(shape)}"
+    return f"{elided(value, 3, size, short)} {tuple(shape)}"
 
 
 def grid(value: Any) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from .replay import numbers, state_at
 from .schema import COLUMN_NAMES
-from .text import number
+from .text import chosen_places, number
 
 Trace = dict[str, Any]
 _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
@@ -70,17 +70,10 @@ def first_divergence(
             got = their_parts.get((str(sent_in), edge_twin[part["edge"]]))
             # what x*x sends twice may be told as one sum: its adjoint is compared
             if got is not None and None not in sent and not close(part["product"], got["product"]):
+                ours, other = _with_differences(part["product"], got["product"], close)
+                part, got = {**part, "product": ours}, {**got, "product": other}
                 say = _wrong_part(reference, step, part, got, close)
-                return Divergence(
-                    "value",
-                    step["node"],
-                    sent_in,
-                    i,
-                    part["product"],
-                    got["product"],
-                    say,
-                    part["edge"],
-                )
+                return Divergence("value", step["node"], sent_in, i, ours, other, say, part["edge"])
         for node, column, _ in step["writes"]:
             if last_write[node, column] != i:
                 continue  # a partial sum: the complete one is compared
@@ -90,6 +83,7 @@ def first_divergence(
                 say = f"The {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say)
             if not close(expected, got):
+                expected, got = _with_differences(expected, got, close)
                 say = f"The {name} of {node} should be {number(expected)}, but is {number(got)}."
                 arrived = [
                     parts[column, e["id"]]["product"]
@@ -97,8 +91,23 @@ def first_divergence(
                     if e["src"] == node and (column, e["id"]) in parts
                 ]
                 say += _hint(column, expected, got, arrived, close)
+                if number(expected) == number(got):
+                    say += " They differ in elements that are not shown."
                 return Divergence("value", node, column, i, expected, got, say)
     return None
+
+
+def _with_differences(a: Any, b: Any, close: Any) -> tuple[Any, Any]:
+    """Two values, of large arrays with the elements that differ as those to be shown."""
+    x, y = (v.get("elements", v.get("sample")) if isinstance(v, dict) else None for v in (a, b))
+    if x is None or y is None or a["shape"] != b["shape"]:
+        return a, b
+    pairs = enumerate(zip(x, y, strict=False))
+    places = chosen_places(i for i, (p, q) in pairs if not close(p, q))
+    if not places:
+        return a, b
+    p, q = ({"at": places, "sample": [v[i] for i in places]} for v in (x, y))
+    return {**a, "chosen": p}, {**b, "chosen": q}
 
 
 def _contributions(trace: Trace) -> dict[tuple[str, str | None], Any]:

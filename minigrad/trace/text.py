@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
 from .replay import state_at
@@ -20,6 +21,8 @@ Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
+CHOSEN = 3
+"""Elements of a large array that are shown where they are chosen."""
 RAISED = {"T": "ᵀ", "H": "ᴴ", "′": "′"}
 """The exponents that text has letters for: the transpose, its conjugate, and a prime."""
 MOST_SEEDS = 4
@@ -44,14 +47,12 @@ def number(value: Any) -> str:
     """
     if isinstance(value, dict):
         if "sample" in value:
-            shown = ", ".join(number(v) for v in value["sample"][:4])
-            size = 1
-            for n in value["shape"]:
-                size *= n
+            size = math.prod(value["shape"])
+            shown = elided(value, 4, size, number)
             if len(value["shape"]) == 1 and size <= 4:
                 # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
-                return f"[{shown}]"
-            return f"[{shown}{', …' if size > 4 else ''}] {tuple(value['shape'])}"
+                return shown
+            return f"{shown} {tuple(value['shape'])}"
         imaginary = number(value["im"])
         return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
     if isinstance(value, bool):
@@ -61,6 +62,25 @@ def number(value: Any) -> str:
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"
     return _rounded(float(value))
+
+
+def elided(value: Any, most: int, size: int, text: Callable[[Any], str]) -> str:
+    """An array by its first elements, or by those that it names as `chosen`; … stands for what is
+    left out."""
+    chosen = {"at": range(min(most, size)), "sample": value["sample"]}
+    chosen = value.get("chosen", chosen) if size > most else chosen
+    parts, following = [], 0
+    for i, v in zip(chosen["at"], chosen["sample"], strict=False):
+        parts += [*(["…"] if i > following else []), text(v)]
+        following = i + 1
+    return f"[{', '.join([*parts, *(['…'] if following < size else [])])}]"
+
+
+def chosen_places(*wanted: Iterable[int]) -> list[int]:
+    """Which elements of a large array to show so that some of those that are wanted are among
+    them, the first kind before the others; empty where the first elements will do."""
+    places = sorted(islice(dict.fromkeys(chain(*wanted, range(CHOSEN))), CHOSEN))
+    return places if places[-1] >= CHOSEN else []
 
 
 @lru_cache(maxsize=4096)

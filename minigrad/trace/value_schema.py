@@ -31,6 +31,8 @@ def check_value(value: Any, where: str) -> None:
                 _elements(value, size, where)
             if "parts" in value:
                 _parts(value, where)
+            if "chosen" in value:
+                _chosen(value["chosen"], size, f"{where}.chosen")
             if "heat" in value:
                 _heat(value["heat"], f"{where}.heat")
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
@@ -73,6 +75,16 @@ def _elements(value: dict[str, Any], size: int, where: str) -> None:
         f"{where}.elements",
         "must begin as sample",
     )
+    _numbers(found, where)
+
+
+def _chosen(chosen: Any, size: int, where: str) -> None:
+    """The elements by which a formula shows a large array."""
+    at = field_of(chosen, "at", list_of(is_count), where, "a list of places")
+    need(
+        at == sorted({*at}) and all(i < size for i in at), where, "must name places in their order"
+    )
+    found = field_of(chosen, "sample", list_of(lambda _: True, len(at)), where, "their elements")
     _numbers(found, where)
 
 

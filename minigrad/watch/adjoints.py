@@ -21,7 +21,7 @@ from . import sentences
 from .derivatives import is_complex, is_factor
 from .notation import occurrence
 from .trace_writer import TraceWriter
-from .values import array_of, payload_value, pictured
+from .values import array_of, changed_places, payload_value, pictured, with_places
 
 
 class Adjoints:
@@ -136,8 +136,13 @@ class Adjoints:
         into = trace.into[upstream[0][0]]
         which = occurrence(slot, {s: edge["src"] for s, edge in into.items()})
         conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
+        places = changed_places(c, before)
+        part, old, new = (
+            with_places(one, array, places)
+            for one, array in ((sent, c), (earlier, before), (shown, after))
+        )
         formula, say = sentences.pulled(
-            senders, target, local, sent, earlier, shown, summed, rule, conjugate, which
+            senders, target, local, part, old, new, summed, rule, conjugate, which
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []

@@ -14,7 +14,7 @@ from . import sentences
 from .derivatives import is_factor, values_in
 from .notation import occurrence
 from .trace_writer import TraceWriter
-from .values import array_of, payload_value, pictured
+from .values import array_of, changed_places, payload_value, pictured, with_places
 
 if TYPE_CHECKING:
     from .trace_recorder import OperationCall
@@ -77,7 +77,8 @@ def tangent_step(
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
     edges = [c["edge"] for c in contribs]
-    words = sentences.pushed(name, terms, shown)
+    places = changed_places(tangent.array)
+    words = sentences.pushed(name, terms, with_places(shown, tangent.array, places))
     writes = [[name, "d", pictured(shown, tangent.array)]]
     trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)
     arrays = {str(source): upstream.array for _, _, upstream, source in sources}

@@ -13,6 +13,7 @@ from typing import Any
 from .. import backend
 from ..core.tensor import Tensor
 from ..errors import AutogradError
+from ..trace.text import CHOSEN, chosen_places
 from ..trace.value_schema import LEVELS, SAMPLE
 
 _NUMBERS = (bool, int, float, complex)
@@ -61,6 +62,23 @@ def pictured(shown: Any, array: Any) -> Any:
     if not is_array(shown) or "min" not in shown or array.size <= SAMPLE:
         return shown
     return {**shown, "heat": heat(_host(array))}
+
+
+def changed_places(change: Any, before: Any = None) -> list[int]:
+    """Which elements of a large array to show so that what a change adds to it, and to what, is
+    visible."""
+    if getattr(change, "size", 1) <= CHOSEN or _host(change).reshape(-1)[:CHOSEN].all():
+        return []
+    arrays = (_host(a).reshape(-1) for a in (change, before) if a is not None)
+    return chosen_places(*(backend.numpy.flatnonzero(a)[:CHOSEN].tolist() for a in arrays))
+
+
+def with_places(shown: Any, array: Any, places: list[int]) -> Any:
+    """The value of a payload that names which of its elements are to be shown."""
+    if not places or not is_array(shown):
+        return shown
+    found = [_number(v) for v in _host(array).reshape(-1)[places].tolist()]
+    return {**shown, "chosen": {"at": places, "sample": found}}
 
 
 def is_array(shown: Any) -> bool:

@@ -574,6 +574,10 @@ def test_numbers_look_the_same_in_python_and_in_the_browser(parts):
     others += [
         {"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": -1 / 3, "max": 1e9},
         {"shape": [0], "sample": []},
+        *(
+            {"shape": [9], "sample": [0.5] * 9, "chosen": {"at": at, "sample": [1, -2, 3]}}
+            for at in ([0, 1, 5], [0, 4, 8], [2, 3, 7], [6, 7, 8])
+        ),
     ]
     values = numbers + others
     found = parts.evaluate("all => [all.map(parts.short), all.map((v) => parts.brief(v))]", values)

@@ -250,11 +250,21 @@ def test_a_difference_beyond_the_sample_shows_in_the_summary():
     reference = trace_function(lambda x: (x * x).sum(), np.arange(20.0), mode="primal")
     values = np.arange(20.0)
     values[19] = 18.0
-    assert (
-        first_divergence(
-            reference, trace_function(lambda x: (x * x).sum(), values, mode="primal")
-        ).step
-        == 0
+    found = first_divergence(
+        reference, trace_function(lambda x: (x * x).sum(), values, mode="primal")
+    )
+    assert found.step == 0 and found.say.endswith(" They differ in elements that are not shown.")
+
+
+def test_the_elements_that_differ_are_shown():
+    """Also where they stand far behind; what rounding alone has changed does not count."""
+    values = np.arange(12.0)
+    values[1], values[7] = 1 + 1e-15, 0.5
+    reference, other = (
+        trace_function(lambda x: x.sum(), x, mode="primal") for x in (np.arange(12.0), values)
+    )
+    assert first_divergence(reference, other).say == (
+        "The value of x should be [0, 1, …, 7, …] (12,), but is [0, 1, …, 0.5, …] (12,)."
     )
 
 

@@ -22,6 +22,8 @@ from minigrad.watch import trace_function
         ({"shape": [3], "dtype": "float64", "sample": [1.0, "nan", -3.0]}, "[1, NaN, −3]"),
         ({"shape": [2, 3], "dtype": "float64", "sample": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
             "[1, 2, 3, 4, …] (2, 3)"),
+        ({"shape": [9], "sample": [0] * 9, "chosen": {"at": [1, 2, 7], "sample": [1, 2, 3]}},
+            "[…, 1, 2, …, 3, …] (9,)"),
         ({"shape": [0, 3], "dtype": "float64", "sample": []}, "[] (0, 3)"),
         ({"shape": [1], "dtype": "complex128", "sample": [{"re": 0.5, "im": 0.25}]}, "[0.5+0.25i]"),
     ],

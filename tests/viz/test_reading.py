@@ -40,6 +40,10 @@ from tests.helpers.trace_samples import all_samples
         ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"),
         ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
         ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "[1, 2, 3, …] (2, 3)"),
+        (
+            {"shape": [9], "sample": [0] * 9, "chosen": {"at": [0, 4, 8], "sample": [0, 1, 2]}},
+            "[0, …, 1, …, 2] (9,)",
+        ),
         ({"shape": [0, 3], "sample": []}, "[] (0, 3)"),
         ({"shape": [], "sample": [7]}, "7"),
         ({"shape": [100], "sample": [0.5] * 16}, "[0.5, 0.5, 0.5, …] (100,)"),

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.primitive import OUTPUT, SHAPES, elementwise, registry
+from minigrad.trace import validate
 from minigrad.trace.text import text_of
 from minigrad.watch import notation
 from minigrad.watch.derivatives import LARGEST, LONGEST, Made, Rules, rule_of, text_of_rule
@@ -607,3 +608,22 @@ def test_so_far_is_said_where_a_contribution_follows() -> None:
 def test_expressions_say_all_that_changes_the_result(f: Any, text: str) -> None:
     steps = trace_function(f, np.arange(6.0).reshape(2, 3), mode="primal")["steps"]
     assert any(text_of(s["formula"]).startswith(text + " = ") for s in steps)
+
+
+def test_shortened_arrays_show_the_entries_that_change() -> None:
+    """Of a sum of contributions all three arrays show the same entries, among them some that the
+    new contribution changes, also of those that stand in no sample."""
+    f = lambda x: x[1] * x[7] + x[20] * 2
+    trace = validate(trace_function(f, np.arange(24.0), mode="reverse"))
+    first, second, third = (s for s in trace["steps"] if s["writes"][0][:2] == ["x", "g"])
+    assert text_of(first["formula"]).endswith(" = [0, 0, …, 2, …] (24,)")
+    assert second["say"].endswith(
+        "elsewhere) = [0, …, 1, …, 0, …] (24,) back to x; added to [0, …, 0, …, 2, …] (24,), the"
+        " adjoint of x is now [0, …, 1, …, 2, …] (24,)."
+    )
+    assert text_of(third["formula"]).endswith(
+        "[…, 0, …, 1, …, 2, …] (24,) + […, 7, …, 0, …, 0, …] (24,) = […, 7, …, 1, …, 2, …] (24,)"
+    )
+    assert "chosen" not in third["writes"][0][2]
+    dense = trace_function(lambda x: (x * x).sum(), np.ones(24), mode="reverse")
+    assert "chosen" not in str(dense)

@@ -29,6 +29,7 @@ from minigrad.trace.text import number
 from minigrad.watch import notation, sentences
 from minigrad.watch.derivatives import Array, Made, Rules
 from minigrad.watch.trace_document import TraceDocument
+from minigrad.watch.values import changed_places, with_places
 from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
@@ -219,8 +220,12 @@ class Writer(TraceDocument):
         shapes = np.shape(upstream), np.shape(product)
         summed = shapes if self._elementwise(node) and shapes[0] != shapes[1] else None
         rule = self._rule(node, slot, upstream, product)
-        senders, sent, shown = [(node, contrib["upstream"])], contrib["product"], contrib["after"]
-        slope, earlier = contrib.get("local"), contrib.get("before")
+        places = changed_places(product, before)
+        sent, earlier, shown = (
+            with_places(contrib.get(key), array, places)
+            for key, array in (("product", product), ("before", before), ("after", after))
+        )
+        senders, slope = [(node, contrib["upstream"])], contrib.get("local")
         told = {"summed": summed, "which": notation.occurrence(slot, self._sources(node))}
         formula, say = sentences.pulled(
             senders, target, slope, sent, earlier, shown, rule=rule, **told
@@ -244,7 +249,7 @@ class Writer(TraceDocument):
             target,
             [edge["id"]],
             reads,
-            [[target, "g", shown]],
+            [[target, "g", contrib["after"]]],
             formula,
             say,
             contribs=[contrib],

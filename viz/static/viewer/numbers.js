@@ -58,7 +58,9 @@ function inline(value, most = WHOLE) {
     size = shape.reduce((a, b) => a * b, 1);
   if (size === sample.length && size <= most)
     return size ? nested(sample, shape) : `[] ${shapeText(shape)}`;
-  return `[${sample.slice(0, 3).map(short).join(", ")}, …] ${shapeText(shape)}`;
+  const { at, sample: told } = value.chosen ?? { at: [0, 1, 2], sample };
+  const parts = at.flatMap((i, k) => [...(i > (at[k - 1] ?? -1) + 1 ? ["…"] : []), short(told[k])]);
+  return `[${parts.join(", ")}${at.at(-1) < size - 1 ? ", …" : ""}] ${shapeText(shape)}`;
 }
 
 // From the least to the largest element; one number where all are equal.
