@@ -58,7 +58,7 @@ GROUP = """\
 {cards}
 ```
 
-```{{toctree}}
+{also}```{{toctree}}
 :caption: "{caption}"
 :maxdepth: 1
 :hidden:
@@ -138,9 +138,14 @@ def anchor(heading: str) -> str:
 
 
 def _group(caption: str, pages: Iterable[Path]) -> str:
+    """Cards for the pages that have a picture, or for all where none has, and links to the rest."""
     pages = list(pages)
+    found = [card_of(path) for path in pages]
+    cards = [card for card in found if card.picture] or found
+    links = ", ".join(f"[{card.title}]({card.file})" for card in found if card not in cards)
     return GROUP.format(
         caption=caption,
-        cards="\n".join(card_of(path).markdown() for path in pages),
+        cards="\n".join(card.markdown() for card in cards),
+        also=f"Also: {links}.\n\n" if links else "",
         pages="\n".join(path.stem for path in pages),
     )
