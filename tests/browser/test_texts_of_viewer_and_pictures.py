@@ -2,6 +2,8 @@
 passes.
 """
 
+import re
+
 import pytest
 from minigrad.lessons import operation_steps, reference
 from minigrad.viz.jacobian import jacobian_trace
@@ -68,6 +70,19 @@ def test_every_sentence_is_the_same(parts, lang):
 
 WIDEST = """(svg) => Math.max(...[...svg.querySelectorAll("text")]
     .map((text) => text.getBBox().x + text.getBBox().width))"""
+
+
+def test_what_is_read_aloud_of_arrays_and_modules_is_chinese(show):
+    model = mg.nn.Sequential(
+        *(mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(6))
+    )
+    trace = trace_function(lambda x: model(x).sum(), mg.ones(1, 3), mode="reverse")
+    said = show(trace, lang="zh", step=len(trace["steps"])).evaluate(
+        "e => [...e.querySelectorAll('td[title], .mg-node')].map("
+        "one => one.title || one.getAttribute('aria-label'))"
+    )
+    assert any("范数" in text for text in said) and any("，展开；" in text for text in said)
+    assert [text for text in said if re.search("min|norm|[\u4e00-\u9fff][,;]", text)] == []
 
 
 def test_no_line_of_a_picture_is_cut_at_its_right_edge(visit):

@@ -523,15 +523,15 @@ export function drawGraph(
       card.group.classList.toggle("mg-unborn", unborn);
       card.group.classList.toggle("mg-freed", state.freed.has(id));
       const said = [
-        spoken.join(", ") || t(unborn ? "unborn" : "nothing"),
+        spoken.join(t("comma")) || t(unborn ? "unborn" : "nothing"),
         node.dangling && !group ? t("dangling") : "",
       ]
         .filter(Boolean)
-        .join(", ");
+        .join(t("comma"));
       const name = group
-        ? `${group.label}, ${sizeOf(group)}, ${t("press_open")}`
+        ? [group.label, sizeOf(group), t("press_open")].join(t("comma"))
         : plain(headingRuns(node));
-      card.group.setAttribute("aria-label", `${name}; ${said}`);
+      card.group.setAttribute("aria-label", name + t("semicolon") + said);
     }
     if (growing)
       for (const wire of wires.values()) {

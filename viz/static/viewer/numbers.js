@@ -83,13 +83,15 @@ export function brief(value, most = 18, whole = WHOLE) {
   return text.length <= most ? text : shapeText(value.shape ?? []);
 }
 
-export function full(value) {
+// The least and the largest element of an array, and its norm.
+export const factsOf = (value, t) =>
+  ["min", "max", "norm"].filter((k) => k in value).map((k) => `${t(k)} ${short(value[k])}`);
+
+export function full(value, t) {
   if (value === null || typeof value !== "object" || "re" in value)
     return typeof value === "number" ? String(value) : short(value);
-  const facts = ["min", "max", "norm"]
-    .filter((k) => k in value)
-    .map((k) => `${k} ${short(value[k])}`);
-  const size = (value.shape ?? []).reduce((a, b) => a * b, 1),
+  const facts = factsOf(value, t),
+    size = (value.shape ?? []).reduce((a, b) => a * b, 1),
     sample = value.sample ?? [];
   return (
     `${shapeText(value.shape ?? [])} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}` +

@@ -220,7 +220,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
           unlike = value !== undefined && other !== undefined,
           said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
         cell.classList.toggle("mg-unlike-value", unlike);
-        if (setText(cell, said)) cell.title = value === undefined ? "" : full(value);
+        if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
       }
     }
     if (!step) return;

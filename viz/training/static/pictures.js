@@ -34,12 +34,12 @@ export function sizesPicture({ snapshots }, { sizes, epoch }, wide, t) {
       `${row.layer}: ` +
       KINDS.filter(([kind]) => row[kind] !== undefined)
         .map(([kind]) => `${t(kind)} ${text(row[kind])}`)
-        .join(", "),
+        .join(t("comma")),
   );
   const svg = s("svg", {
     viewBox: `0 0 ${wide} ${tall + 20}`,
     role: "img",
-    "aria-label": t("sizesSaid", { epoch: text(epoch), words: said.join("; ") }),
+    "aria-label": t("sizesSaid", { epoch: text(epoch), words: said.join(t("semicolon")) }),
   });
   for (const v of ticks(10 ** low, 10 ** high, true))
     svg.append(
@@ -118,7 +118,7 @@ export function landscapePicture({ landscape, paths = {} }, until, wide, t, root
   const svg = s("svg", {
     viewBox: `0 0 ${left + square + 12} ${top + square + under}`,
     role: "img",
-    "aria-label": t("landscapeSaid", { ...said, words: words.join("; ") }),
+    "aria-label": t("landscapeSaid", { ...said, words: words.join(t("semicolon")) }),
   });
   svg.append(...ground(landscape, frame, root));
   for (const v of ticks(x0, x1, false))
@@ -203,7 +203,8 @@ export function matricesPicture({ network, epoch }, weights, example, wide, t, r
   });
   svg.setAttribute("viewBox", `0 0 ${wide} ${Math.ceil(y)}`);
   const heading = { epoch: text(epoch), example: example + 1 };
-  svg.setAttribute("aria-label", `${t("networkSaid", heading)} ${said.join("; ")}.`);
+  const layers = said.join(t("semicolon")) + t("fullStop");
+  svg.setAttribute("aria-label", `${t("networkSaid", heading)} ${layers}`);
   const sample = (v) =>
     s("rect", { x: 6, width: 16, height: 12, fill: `rgb(${colour(v, scale).join(" ")})` });
   const legend = [-scale, 0, scale].map((v) => inLegend(sample(v), text(v)));

@@ -323,7 +323,7 @@ export function mount(
     for (const cell of bytes) counts[cell >> 6] += 1;
     const words = counts
       .map((n, k) => t("covers", { k, percent: Math.round((100 * n) / bytes.length) }))
-      .join(", ");
+      .join(t("comma"));
     const svg = s(
       "svg",
       {
@@ -424,8 +424,8 @@ export function mount(
               `${name}: ${values[l][example].slice(0, 8).map(text).join(", ")}` +
               (values[l][example].length > 8 ? " …" : ""),
           )
-          .join("; ") +
-        ".",
+          .join(t("semicolon")) +
+        t("fullStop"),
     });
     weights.forEach((matrix, l) =>
       matrix.forEach((row, j) =>
@@ -447,7 +447,7 @@ export function mount(
                 "stroke-opacity": (0.25 + 0.75 * share).toFixed(2),
                 "stroke-dasharray": w < 0 ? "5 3" : null,
               },
-              s("title", {}, `weight ${text(w)}`),
+              s("title", {}, t("weight", { value: text(w) })),
             ),
           );
         }),

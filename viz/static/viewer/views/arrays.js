@@ -4,7 +4,7 @@
 import { heatMap, heatOf, kindOf, LEVELS } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
-import { full, shapeText, short } from "../numbers.js";
+import { factsOf, full, shapeText, short } from "../numbers.js";
 import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64; // elements written out
@@ -43,10 +43,7 @@ export const arraysView = {
       const facts = h(
         "p",
         { class: "mg-note" },
-        [
-          `${shapeText(shape)} ${node.dtype ?? ""}`,
-          ...["min", "max", "norm"].filter((f) => f in value).map((f) => `${f} ${short(value[f])}`),
-        ].join(" · "),
+        [`${shapeText(shape)} ${node.dtype ?? ""}`, ...factsOf(value, t)].join(" · "),
       );
       if (
         sample.length === size &&
@@ -70,7 +67,7 @@ export const arraysView = {
             width: w,
             height: tall,
             role: "img",
-            "aria-label": full(value),
+            "aria-label": full(value, t),
           },
           heatMap(heat, 0, 0, w, tall),
         ),
