@@ -26,7 +26,7 @@ from typing import Any
 
 from minigrad.viz.draw_module import WIDE, ModuleCall, about, draw_module
 from minigrad.viz.draw_program import draw_program, draw_symbols
-from minigrad.viz.drawing import box, empty, to_svg, write
+from minigrad.viz.drawing import box, empty, setting, to_svg, write
 from minigrad.viz.layers import layers
 from minigrad.viz.numbers import short
 from minigrad.viz.picture.marks import palette
@@ -208,7 +208,7 @@ def _lines(node: Node, known: TensorNames, result: Tensor | None, t: Words) -> l
     if isinstance(node, OpNode):
         head = node.primitive.name
         settings = ", ".join(
-            f"{key}={_setting(value)}"
+            f"{key}={setting(key, value, 4 * WIDE)}"
             for key, value in node.params.items()
             if value is not False and value is not None
         )
@@ -252,7 +252,7 @@ def _value(array: Any) -> str:
     if isinstance(array, tuple) and any(hasattr(one, "dtype") for one in array):
         return ", ".join(map(_value, array))
     if not hasattr(array, "dtype"):
-        return _setting(array)
+        return setting("", array, 4 * WIDE)
     if array.size == 0 or array.size > FEW:
         return f"{tuple(array.shape)} {array.dtype}"
     flat = [_number(v) for v in to_numpy(array).reshape(-1).tolist()]
@@ -272,12 +272,3 @@ def _shape(shape: Any, dtype: Any) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, complex) else short(value)
-
-
-def _setting(value: Any) -> str:
-    text = (
-        f"{tuple(value.shape)} {value.dtype}"
-        if hasattr(value, "shape") and hasattr(value, "dtype")
-        else repr(value)
-    )
-    return text if len(text) <= 4 * WIDE else text[: 4 * WIDE - 1] + "…"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minigrad.viz.drawing import box, empty
+from minigrad.viz.drawing import box, empty, setting
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import operands_first
@@ -105,7 +105,7 @@ def _instruction(
 ) -> None:
     """An instruction's box: what it computes with which settings, the results' types, its pass."""
     settings = ", ".join(
-        f"{name}={_short(value)}"
+        f"{name}={setting(name, value)}"
         for name, value in instruction.params.items()
         if value is not False and value is not None
     )
@@ -173,9 +173,9 @@ def _words(node: Any, t: Words) -> list[str]:
     operation = (
         getattr(node.primitive, "name", None) or type(node.op).__name__.removesuffix("Op").lower()
     )
-    numbers = [_short(a) for a in node.args if not hasattr(a, "inputs")]
+    numbers = [setting("", a) for a in node.args if not hasattr(a, "inputs")]
     settings = [
-        f"{name}={_short(value)}"
+        f"{name}={setting(name, value)}"
         for name, value in node.params.items()
         if value is not False and value is not None
     ]
@@ -202,8 +202,3 @@ def _phase(phase: str, t: Words) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= 44 else name[:43] + "…"
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else shown[:39] + "…"

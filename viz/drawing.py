@@ -23,6 +23,8 @@ from minigrad.viz.picture import xdot
 from minigrad.viz.picture.marks import Box, palette
 from minigrad.viz.picture.write_svg import svg
 
+from minigrad.watch.notation import written_index
+
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the room beside them in inches."""
 PIXELS_PER_INCH = 144
@@ -105,6 +107,17 @@ def _instructions(source: str) -> str:
     )
 
 
+def setting(name: str, value: Any, longest: int = 40) -> str:
+    """A setting of an operation in its box: of arrays shape and dtype, an index as it is written
+    between brackets, else as Python shows it, cut where it is long."""
+    if name == "index":
+        return f"[{written_index(value)}]"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{tuple(value.shape)} {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
     """Write a drawing to a file in the format of its ending: .svg, .png, .pdf, .dot or .gv.
 
@@ -114,7 +127,7 @@ def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise ValueError(
-            f"write: {os.fspath(path)!r} has no ending that names a drawing; the endings are"
+            f"{os.fspath(path)!r} has no ending that names a drawing; the endings are"
             f" {', '.join(f'.{f}' for f in FORMATS)}"
         )
     if form in ("dot", "gv"):
@@ -193,10 +206,11 @@ def drawing_class() -> Any:
             }
 
         def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:
-            """As `graphviz.Digraph.save`, which writes DOT text; a name that ends in .svg, .png or
-            .pdf gets that picture.
+            """Write the drawing to a file in the format of its ending, as `write` does. Without a
+            name, and where Graphviz itself asks (`skip_existing`), as `graphviz.Digraph.save`: the
+            DOT text.
             """
-            if Path(filename or "").suffix.lower() not in (".svg", ".png", ".pdf"):
+            if filename is None or "skip_existing" in rest:
                 return str(super().save(filename, directory=directory, **rest))
             return str(write(self, Path(directory or "", filename)))
 

@@ -199,7 +199,7 @@ def declared(
             told = not isinstance(held, tuple) or held or part == "shape"
             return [{"t": "text", "text": _told(part, held)}] if told else [], ATOM
         if part == "index" or not isinstance(held, int | float) or isinstance(held, bool):
-            return [{"t": "text", "text": _index(held)}], ATOM
+            return [{"t": "text", "text": written_index(held)}], ATOM
         return [num(value(held))], NEGATIVE if held < 0 else ATOM
 
     term = formula(text)
@@ -301,10 +301,10 @@ def base(part: Ranked) -> Tokens:
     return within((tokens, NEGATIVE if len(tokens) == 2 and tokens[0]["t"] == "fn" else rank), ATOM)
 
 
-def _index(part: Any) -> str:
+def written_index(part: Any) -> str:
     """What stood between the brackets; large arrays by their shape."""
     if isinstance(part, tuple):
-        return ", ".join(_index(p) for p in part) or "()"
+        return ", ".join(written_index(p) for p in part) or "()"
     if isinstance(part, slice):
         ends = [str(v) if v is not None else "" for v in (part.start, part.stop, part.step)]
         return ":".join(ends[: 2 if part.step is None else 3])

@@ -192,6 +192,21 @@ def test_graphviz_renders_into_a_folder_without_a_warning(tmp_path):
     assert written == str(tmp_path / "model.gv.svg")
     assert (tmp_path / "model.gv").read_text(encoding="utf-8") == drawing.source
     assert drawing.save("again.gv", tmp_path) == str(tmp_path / "again.gv")
+    assert drawing.render("version.2", directory=tmp_path).endswith("version.2.svg")
+
+
+@pytest.mark.parametrize("name", ["a.xyz", "a", "", "a.svg.zip"])
+def test_a_name_whose_ending_names_no_drawing_is_refused_and_nothing_is_written(name, tmp_path):
+    drawing = mg.ones(2, requires_grad=True).exp().draw_graph()
+    with pytest.raises(ValueError, match=r"no ending that names a drawing; .*\.svg, \.png, \.pdf"):
+        drawing.save(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_index_is_written_as_between_brackets():
+    x = mg.ones(2, 6, requires_grad=True)
+    assert "slice(index=[…, 2:4])" in x[..., 2:4].draw_graph().source
+    assert "index=[0, ::2]" in x[0, ::2].draw_graph().source
 
 
 def test_without_any_graphviz_the_error_says_what_to_install(monkeypatch):
