@@ -4,8 +4,10 @@ from a file.
 
 import re
 
+import numpy as np
 import pytest
 from minigrad.viz import training
+from minigrad.viz.training.history import GRID
 
 import minigrad as mg
 from minigrad import nn, viz
@@ -62,9 +64,32 @@ def test_the_page_is_accessible_and_shows_every_view(view, visit, axe, history):
         "weights and gradients",
     ]
     axe(visit.page, "html")
-    assert "class 0 covers" in root.locator("svg[aria-label^='Decision']").get_attribute(
-        "aria-label"
+    surface = root.locator("svg[aria-label^='Decision']")
+    assert "class 0 covers" in surface.get_attribute("aria-label")
+    said = surface.locator(".mt-axis").all_text_contents()
+    assert (
+        said[-2:] == ["x1", "x2"]
+        and said[:-2]
+        and set(said[:-2])
+        <= {*"−10123", "−2", "−1"} | {f"{sign}{n}.5" for sign in ("", "−") for n in range(3)}
     )
+    for curve in root.locator(".mt-row").first.locator(".mt-panel").all():
+        assert curve.locator(".mt-axis").all_text_contents()[-1] == "Epoch"
+
+
+def test_the_boundary_follows_the_model_between_the_cells(view, history):
+    """Each end of it lies between the centres of two neighbours, anywhere, and not in steps."""
+    surface = view(history).locator("svg[aria-label^='Decision']")
+    ends = np.array(
+        re.findall(r"[ML]([\d.]+) ([\d.]+)", surface.locator(".mt-boundary").get_attribute("d")),
+        dtype=float,
+    )
+    left, top, wide = surface.locator("image").evaluate(
+        "e => [e.x, e.y, e.width].map(a => a.baseVal.value)"
+    )
+    corners = np.mod((ends - (left, top)) * GRID / wide + 0.5, 1)
+    assert np.all(np.abs(corners - corners.round()).min(1) < 0.05), "between centres of cells"
+    assert np.any(np.abs(corners - corners.round()).max(1) > 0.2), "not in steps"
 
 
 def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
@@ -250,6 +275,11 @@ def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):
     legend = root.locator(".mt-panel").first.locator(".mt-legend li").all_inner_texts()
     assert [one.split(":")[0] for one in legend] == ["slow", "fast"]
     picture = root.locator("svg[aria-label^='The loss over w and b']")
+    legend = root.locator(".mt-packed .mt-legend li").all_inner_texts()
+    low, high = (runs["slow"].ground[end] for end in ("low", "high"))
+    assert legend[:2] == ["slow", "fast"] and [
+        float(one.removeprefix("loss ")) for one in legend[2:]
+    ] == [pytest.approx(low, rel=1e-3), pytest.approx(high, rel=1e-3)]
     ways = picture.locator(".mt-curve:not(.mt-way-ground)")
     assert ways.count() == 2 and ways.first.get_attribute("d").count("L") == 19
     start = [w.get_attribute("d").split("L")[0] for w in ways.all()]

@@ -10,8 +10,10 @@ const KINDS = [
   ["gradient", 2, (x, y) => `M${x - 4.5} ${y}a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z`],
   ["activation", 1, (x, y) => `M${x} ${y - 5}l5 9h-10z`],
 ];
-const axisText = (x, y, anchor, said) =>
+export const axisText = (x, y, anchor, said) =>
   s("text", { class: "mt-axis", x, y, "text-anchor": anchor }, said);
+const block = (colour) =>
+  s("rect", { class: "mt-block", x: 6, width: 16, height: 12, fill: `rgb(${colour.join(" ")})` });
 const inLegend = (drawn, said) =>
   h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, drawn), said);
 
@@ -76,7 +78,7 @@ function painted(across, down, colourOf) {
 const mixed = (a, b, share) => a.map((v, k) => v + (b[k] - v) * share);
 
 // The lines of equal height of a grid (row by row), by marching squares.
-function contours(values, size, level, place) {
+export function contours(values, size, level, place) {
   let d = "";
   const height = (row, column) => values[row * size + column] - level;
   for (let row = 0; row + 1 < size; row += 1)
@@ -133,17 +135,32 @@ export function landscapePicture({ landscape, paths = {} }, until, wide, t, root
   const legend = runs.map(({ name }, i) =>
     inLegend(s("line", { ...swatch(i), x1: 0, x2: 28, y1: 6, y2: 6 }), name || t("path")),
   );
-  return { legend: h("ul", { class: "mt-legend" }, ...legend), svg };
+  const colour = banded(root),
+    ends = [low, high].map((v, share) =>
+      inLegend(block(colour(share)), `${t("curves_loss")} ${text(v)}`),
+    );
+  return { legend: h("ul", { class: "mt-legend" }, ...legend, ...ends), svg };
+}
+
+// Where the centres of the cells of a grid are in a square.
+export function cellsIn({ x, y, width }, size) {
+  const at = (start, cell) => (start + (width * (cell + 0.5)) / size).toFixed(1);
+  return (column, row) => [at(x, column), at(y, row)];
+}
+
+// The colour of a band, from 0 to 1.
+function banded(root) {
+  const [paper, ink] = ["--mt-surface", "--mt-soft"].map((name) => rgb(root, name));
+  return (share) => mixed(paper, ink, 0.06 + 0.5 * share);
 }
 
 // Bands from light to dark, and the lines between them.
 function ground({ size, cells }, frame, root) {
   const values = Uint8Array.from(atob(cells), (c) => c.charCodeAt(0)),
-    [paper, ink] = ["--mt-surface", "--mt-soft"].map((name) => rgb(root, name));
+    colour = banded(root);
   const level = (byte) => Math.min(BANDS - 1, Math.floor((byte * BANDS) / 256)) / (BANDS - 1),
-    href = painted(size, size, (i) => mixed(paper, ink, 0.06 + 0.5 * level(values[i])));
-  const at = (start, cell) => (start + (frame.width * (cell + 0.5)) / size).toFixed(1),
-    place = (column, row) => [at(frame.x, column), at(frame.y, row)];
+    href = painted(size, size, (i) => colour(level(values[i])));
+  const place = cellsIn(frame, size);
   const lines = Array.from({ length: BANDS - 1 }, (_, k) => {
     const d = contours(values, size, ((k + 1) * 256) / BANDS, place);
     return s("path", { class: "mt-contour", d });
@@ -205,9 +222,7 @@ export function matricesPicture({ network, epoch }, weights, example, wide, t, r
   const heading = { epoch: text(epoch), example: example + 1 };
   const layers = said.join(t("semicolon")) + t("fullStop");
   svg.setAttribute("aria-label", `${t("networkSaid", heading)} ${layers}`);
-  const sample = (v) =>
-    s("rect", { x: 6, width: 16, height: 12, fill: `rgb(${colour(v, scale).join(" ")})` });
-  const legend = [-scale, 0, scale].map((v) => inLegend(sample(v), text(v)));
+  const legend = [-scale, 0, scale].map((v) => inLegend(block(colour(v, scale)), text(v)));
   legend.push(h("li", { class: "mt-none" }, t("strips")));
   return { legend: h("ul", { class: "mt-legend" }, ...legend), svg };
 }

@@ -6,7 +6,14 @@ import { h, s } from "../../static/viewer/dom.js";
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { keepKeys } from "../../static/viewer/quiet.js";
 import { translator } from "../../static/viewer/texts.js";
-import { landscapePicture, matricesPicture, sizesPicture } from "./pictures.js";
+import {
+  axisText,
+  cellsIn,
+  contours,
+  landscapePicture,
+  matricesPicture,
+  sizesPicture,
+} from "./pictures.js";
 import { DASHES, matrixOf, num, rgb, text, ticks } from "./shared.js";
 
 const LEVELS = 64;
@@ -83,6 +90,7 @@ export function mount(
   const GAP = 14,
     LEAST = 320,
     WIDEST = 580,
+    WIDEST_SQUARE = 430,
     SINGLE = 653,
     FRAME = 26,
     AROUND = 32; // as training.css has them
@@ -183,6 +191,7 @@ export function mount(
       svg.append(
         s("text", { class: "mt-axis", x: x(e), y: H - 8, "text-anchor": "middle" }, text(e)),
       );
+    svg.append(axisText(L - 10, H - 8, "end", t("epochWord")));
     names.forEach((name, i) => {
       let d = "",
         pen = false;
@@ -317,8 +326,11 @@ export function mount(
     });
     pen.putImageData(image, 0, 0);
     const [x0, x1, y0, y1] = points.bounds,
-      W = 300;
-    const place = ([a, b]) => [(W * (a - x0)) / (x1 - x0), W * (1 - (b - y0) / (y1 - y0))];
+      [left, top, right, under] = [38, 6, 10, 32],
+      W = Math.min(widthOf(3), WIDEST_SQUARE) - left - right,
+      frame = { x: left, y: top, width: W, height: W };
+    const x = (a) => left + (W * (a - x0)) / (x1 - x0),
+      y = (b) => top + W * (1 - (b - y0) / (y1 - y0));
     const counts = new Array(classes).fill(0);
     for (const cell of bytes) counts[cell >> 6] += 1;
     const words = counts
@@ -327,26 +339,18 @@ export function mount(
     const svg = s(
       "svg",
       {
-        viewBox: `0 0 ${W} ${W}`,
+        viewBox: `0 0 ${left + W + right} ${top + W + under}`,
         role: "img",
         "aria-label": t("surfaceSaid", { epoch: text(snapshot.epoch), words }),
       },
-      s("image", {
-        href: canvas.toDataURL(),
-        x: 0,
-        y: 0,
-        width: W,
-        height: W,
-        preserveAspectRatio: "none",
-      }),
-      s("path", {
-        d: boundary(bytes, size, W),
-        fill: "none",
-        stroke: "var(--mt-ink)",
-        "stroke-width": 1.4,
-      }),
+      s("image", { href: canvas.toDataURL(), ...frame, preserveAspectRatio: "none" }),
+      s("path", { class: "mt-boundary", d: boundary(bytes, size, classes, frame) }),
+      ticks(x0, x1, false).map((v) => axisText(x(v), top + W + 14, "middle", text(v))),
+      ticks(y0, y1, false).map((v) => axisText(left - 6, y(v) + 4, "end", text(v))),
+      axisText(left + W / 2, top + W + 28, "middle", "x1"),
+      axisText(8, top + W / 2, "middle", "x2"),
     );
-    points.x.forEach((point, i) => svg.append(mark(points.label[i], ...place(point))));
+    points.x.forEach(([a, b], i) => svg.append(mark(points.label[i], x(a), y(b))));
     const labels = [...new Set(points.label)].sort();
     const legend = h(
       "ul",
@@ -363,19 +367,13 @@ export function mount(
     return panel(t("surface"), [], legend, h("div", { class: "mt-body mt-square" }, svg));
   }
 
-  /** The line between cells of different classes. */
-  function boundary(bytes, size, W) {
-    const u = W / size;
-    let d = "";
-    for (let r = 0; r < size; r += 1)
-      for (let c = 0; c < size; c += 1) {
-        const own = bytes[r * size + c] >> 6;
-        if (c + 1 < size && bytes[r * size + c + 1] >> 6 !== own)
-          d += `M${(c + 1) * u} ${r * u}v${u}`;
-        if (r + 1 < size && bytes[(r + 1) * size + c] >> 6 !== own)
-          d += `M${c * u} ${(r + 1) * u}h${u}`;
-      }
-    return d;
+  // The lines between the classes: each class is positive where it is the likeliest.
+  function boundary(bytes, size, classes, frame) {
+    const place = cellsIn(frame, size);
+    return Array.from({ length: classes - 1 }, (_, k) => {
+      const sure = Array.from(bytes, (cell) => (cell >> 6 === k ? 1 : -1) * ((cell & 63) + 0.5));
+      return contours(sure, size, 0, place);
+    }).join("");
   }
 
   function mark(k, x, y) {
