@@ -8,6 +8,7 @@ described in ``minigrad/design/0002-trace.md``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -199,18 +200,31 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input. At
-    most 30 letters: of 0.weight the path is left out first, then the expression.
+    most 30 letters: of a parameter's path all but the layer is left out first, then the
+    expression. Which layer's weight it is stays.
     """
     head = symbol_runs(node["label"])
     expression = runs(node.get("expr") or [])
     if not expression:
         return head
     full = [*head, TextRun(" = "), *expression]
-    brief = [r._replace(text=r.text.rpartition(".")[2] or r.text) if r.italic else r for r in full]
+    near = (r._replace(text=_of_its_layer(r.text)) if r.italic else r for r in expression)
+    brief = [*head, TextRun(" = "), *near]
     for line in (full, brief):
-        if sum(len(r.text) for r in line) <= 30:
+        if sum(len(_UNSEEN.sub("", r.text)) for r in line) <= 30:
             return line
     return [*head, TextRun(" = "), TextRun(str(node.get("op") or "…"))]
+
+
+_UNSEEN = re.compile("[“”\u0305]")
+"""Signs of names that take no letter's place."""
+
+
+def _of_its_layer(name: str) -> str:
+    """net.0.weight as “0.weight”, fc1.weight as it is; a bar spans the rest."""
+    last = ".".join(_UNSEEN.sub("", name).split(".")[-2:])
+    last = f"“{last}”" if last[:1].isdigit() else last
+    return accented(last, "bar") if "\u0305" in name else last
 
 
 def caption(node: Mapping[str, Any]) -> str:

@@ -70,7 +70,8 @@ SHOWN = 8
 
 
 def label_of(name: str) -> dict[str, str]:
-    """x1 is an x with the subscript 1; other names stay whole."""
+    """x1 is an x with the subscript 1; other names stay whole. One that begins with a digit is
+    quoted: 0.1 · 2.bias would read like two products."""
     return {**_label(name)}
 
 
@@ -78,8 +79,13 @@ def label_of(name: str) -> dict[str, str]:
 def _label(name: str) -> dict[str, str]:
     letters = name.rstrip("0123456789")
     if len(letters) != 1 or letters == name:
-        return {"base": name}
+        return {"base": f"“{name}”" if name[:1].isdigit() else name}
     return {"base": letters, "sub": name[1:]}
+
+
+def called(name: str) -> str:
+    """What a sentence calls a node."""
+    return "".join(_label(name).values())
 
 
 def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..trace.text import number, text_of
-from .notation import Tokens, broadcast_axes, derivative, in_parentheses, num, op, symbol
+from .notation import Tokens, broadcast_axes, called, derivative, in_parentheses, num, op, symbol
 from .notation import summed as sum_over
 from .values import is_array
 
@@ -27,7 +27,11 @@ def without_so_far(steps: Iterable[dict[str, Any]]) -> None:
 
 def given(name: str, role: str, value: Any) -> tuple[Tokens, str]:
     """An input, parameter or constant."""
-    return [symbol(name), op("="), num(value, "v")], f"The {role} {name} is {number(value)}."
+    return [
+        symbol(name),
+        op("="),
+        num(value, "v"),
+    ], f"The {role} {called(name)} is {number(value)}."
 
 
 def seeded(name: str, accent: str, value: Any) -> tuple[Tokens, str]:
@@ -138,6 +142,7 @@ def pulled(
     sender = " and ".join(name for name, _ in upstream)
     shown = "" if made is None else text_of(made)
     what = number(c) if shown in ("", number(c)) else f"{shown} = {number(c)}"
+    target = called(target)
     receiver = f"the {which} {target}" if which else target
     say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {receiver}"
     if summed:

@@ -15,7 +15,7 @@ from .. import backend
 from ..core.tensor import Tensor, wrap
 from ..trace.schema import Trace
 from ..trace.text import number, text_of
-from .notation import Tokens, in_parentheses, is_signed, label_of, num, op, symbol
+from .notation import Tokens, called, in_parentheses, is_signed, label_of, num, op, symbol
 from .trace import record
 from .trace_recorder import TraceRecorder
 from .values import payload_value, pictured, value
@@ -87,9 +87,10 @@ def _update(
     spelled: Tokens,
 ) -> None:
     """The node and the step of a parameter's new value."""
-    label = label_of(name)
-    label["base"] += "′"
-    new = label["base"] + label.get("sub", "")
+    label = label_of(f"{name}′" if name[:1].isdigit() else name)
+    label["base"] += "′" * (not name[:1].isdigit())  # it stands inside of quotes
+    shown_as = label["base"] + label.get("sub", "")
+    new = shown_as.replace("“", "").replace("”", "")
     node = recorder.add(new, wrap(after.array), "output", made)
     node |= {"op": owner, "label": label}
     if "name" in (old := recorder.by_id[name]):
@@ -107,8 +108,8 @@ def _update(
         [[name, "v"], [name, "g"]],
         [[new, "v", pictured(shown, after.array)]],
         [*formula, op("="), num(shown, "v")],
-        f"{owner} changes {name} from {number(value(before))} to {new} = {text_of(made)} ="
-        f" {number(shown)}.",
+        f"{owner} changes {called(name)} from {number(value(before))} to {shown_as} ="
+        f" {text_of(made)} = {number(shown)}.",
     )
 
 

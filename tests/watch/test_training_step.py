@@ -1,17 +1,19 @@
 """One step of a training as a Trace: the numbers are those of a loop that is written out."""
 
 import copy
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from minigrad.viz.reading import heading_runs, plain
 
 import minigrad as mg
 from minigrad import nn, optim, viz
 from minigrad.errors import NonScalarError
 from minigrad.trace.replay import check_laws, state_at
 from minigrad.trace.schema import validate
-from minigrad.trace.text import text_of
+from minigrad.trace.text import table, text_of
 from minigrad.watch import trace_training_step
 
 X, Y = np.array([[1.0, -2.0], [0.5, 3.0], [0.0, 1.0]]), np.array([[1.0], [0.0], [2.0]])
@@ -129,3 +131,19 @@ def test_the_picture_of_a_step() -> None:
     with pytest.raises(TypeError, match="no option mode="):
         viz.training_step(lambda x: w * x, optimiser, 3.0, mode="both")
     assert w.item() == 0.5
+
+
+def test_names_that_begin_with_a_digit_are_quoted() -> None:
+    """In formulas, in sentences, in tables and at the head of cards, where 0.1 · 2.bias would read
+    like a product of numbers; two biases are told apart everywhere."""
+    net = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+    trace = trace_training_step(lambda x: net(x).square().mean(), optimizer, mg.ones(4, 2))
+    last = trace["steps"][-1]
+    over = "".join(letter + "\u0305" for letter in "2.bias")
+    assert text_of(last["formula"]).startswith(f"“2.bias′” = “2.bias” − 0.1 · “{over}” = ")
+    assert last["say"].startswith("SGD changes “2.bias” from ")
+    assert not [s for s in trace["steps"] if "2.bias" in re.sub("“2.bias′?”", "", s["say"])]
+    assert "“2.bias”" in table(trace) and " 2.bias" not in table(trace)
+    heads = [plain(heading_runs(node)) for node in trace["nodes"]]
+    assert len(set(heads)) == len(heads) and "v1 = x @ “0.weight”ᵀ + “0.bias”" in heads

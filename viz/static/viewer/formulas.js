@@ -254,15 +254,26 @@ export const plain = (pieces) =>
     .trim();
 export const labelOf = (node) => node.label ?? { base: node.id };
 
-// At most 30 letters: of 0.weight the path is left out first, then the expression.
+// At most 30 letters: of a parameter's path all but the layer is left out first, then the
+// expression.
+const QUOTES = /[“”]/g;
+function ofItsLayer(name) {
+  const last = name.replace(QUOTES, "").split(".").slice(-2).join(".");
+  return /^\d/.test(last) ? `“${last}”` : last;
+}
 export function headingRuns(node) {
   const head = symbolRuns(labelOf(node)),
     expression = runs(node.expr ?? []);
-  const fits = (all) => all.reduce((sum, r) => sum + Array.from(r.text).length, 0) <= 30;
-  const all = expression.length ? [...head, { text: " = " }, ...expression] : head,
-    brief = all.map((r) => (r.italic ? { ...r, text: r.text.replace(/^.*\.(?=.)/u, "") } : r));
-  if (!expression.length || fits(all)) return all;
-  return fits(brief) ? brief : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
+  const fits = (all) =>
+    all.reduce((sum, r) => sum + Array.from(r.text.replace(QUOTES, "")).length, 0) <= 30;
+  if (!expression.length) return head;
+  const start = [...head, { text: " = " }],
+    all = [...start, ...expression];
+  if (fits(all)) return all;
+  const brief = expression.map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r));
+  return fits([...start, ...brief])
+    ? [...start, ...brief]
+    : [...start, { text: String(node.op ?? "…") }];
 }
 
 export function captionOf(node) {
