@@ -19,6 +19,7 @@ from .replay import state_at
 
 Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
+_SPACED = frozenset("+−·/=×@∗→≈<>≤≥≠∧∨&|")
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
 CHOSEN = 3
@@ -140,15 +141,8 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = f"√({text_of(token['of'])})"
         else:
             piece = token["text"]
-        if is_sign(tokens, i):
-            pass  # as in −x
-        elif (kind == "op" and piece in "+−·/=×@∗→≈<>≤≥≠∧∨&|") or piece in (
-            "+=",
-            "//",
-            "mod",
-            "xor",
-        ):
-            piece = f" {piece} "
+        if (kind == "op" and piece in _SPACED) or piece in ("+=", "//", "mod", "xor"):
+            piece = piece if is_sign(tokens, i) else f" {piece} "  # as in −x
         elif kind == "op" and piece == ",":
             piece = ", "
         elif (

@@ -82,7 +82,7 @@ class Adjoints:
         slots, sent = [slot for slot, _ in known], [part for _, part in known]
         locals_ = [trace.slopes.get((upstream[0][0], slot)) for slot in slots]
         shares = [[array_of(c)] for _, c in sent]
-        with unobserved(), trace.saved.restored(node):
+        with trace.saved.restored(node):
             if None in locals_ and several is None and isinstance(node, OpNode):
                 locals_ = _local_adjoints(node, upstream[0][1], sent)
             if len(upstream) > 1:
@@ -260,7 +260,8 @@ def _local_adjoints(node: OpNode, g: Any, parts: list[tuple[Node, Any]]) -> list
     if not single and not (node.primitive.elementwise and node.unbroadcast is None):
         return [None] * len(parts)
     ones = backend.ones(g.shape, g.dtype, g)
-    pulled = pull_operation(node, ones, {parent for parent, _ in parts}, False)
+    with unobserved():
+        pulled = pull_operation(node, ones, {parent for parent, _ in parts}, False)
     return [
         payload_value(array_of(c)) if is_factor(node.primitive, g, c) else None for _, c in pulled
     ]
@@ -278,8 +279,9 @@ def _separated(node: Node, g: Any, parts: list[tuple[Node, Any]]) -> list[list[A
         for k, part in enumerate(g)
         if part is not None
     ]
-    columns = [
-        [array_of(c) for _, c in pull_operation(node, cotangents, needed, False)]
-        for cotangents in alone
-    ]
+    with unobserved():
+        columns = [
+            [array_of(c) for _, c in pull_operation(node, cotangents, needed, False)]
+            for cotangents in alone
+        ]
     return [list(row) for row in zip(*columns, strict=True)]

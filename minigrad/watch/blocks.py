@@ -107,7 +107,8 @@ class Blocks:
         self.found: list[Block] = []
         self._owners, self._line_of = owners, line_of
         self._calls: dict[FrameType, FunctionCall] = {}
-        self._loops: dict[CodeType, tuple[Loop, ...] | None] = {}
+        # by id(), with the code: its hash is computed from all of it each time
+        self._loops: dict[int, tuple[CodeType, tuple[Loop, ...] | None]] = {}
         self._made = 0
         self._tracer: Any = None  # what this run gave `sys.settrace`, where it may take it back
         self._here: list[tuple[tuple[str, Any], Block]] = []
@@ -155,9 +156,10 @@ class Blocks:
 
     def _loops_of(self, code: CodeType) -> tuple[Loop, ...] | None:
         """The loops of a function of the user's; None for any other code."""
-        if code not in self._loops:
-            self._loops[code] = _loops(code) if _is_users(code) else None
-        return self._loops[code]
+        found = self._loops.get(id(code))
+        if found is None:
+            found = self._loops[id(code)] = code, _loops(code) if _is_users(code) else None
+        return found[1]
 
     def reached(self, call: FunctionCall, line: int) -> None:
         """The next line of a call begins."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from .. import backend
@@ -73,7 +74,7 @@ class Made(NamedTuple):
         cls, primitive: Primitive, args: Sequence[Any], names: Sequence[Token], params: Any
     ) -> Made:
         """An application of an operation to tensors, arrays and numbers."""
-        operands = (Array(tuple(a.shape), a.dtype) if hasattr(a, "dtype") else a for a in args)
+        operands = [Array(tuple(a.shape), a.dtype) if hasattr(a, "dtype") else a for a in args]
         return cls(primitive, tuple(operands), tuple(names), dict(params))
 
 
@@ -82,13 +83,16 @@ class Rules:
     which only the names differ."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[Made, dict[Any, Tokens | None]]] = {}
+        # by name: how it was made, the formulas, and which symbols stand in them
+        self._made: dict[str, tuple[Made, dict[Any, Tokens | None], dict[str, Token]]] = {}
         self._known: dict[Any, dict[Any, Tokens | None]] = {}
 
     def note(self, name: str, made: Made) -> None:
         """Remember how a value was made."""
         key = _key(made)
-        self._made[name] = made, {} if key is None else self._known.setdefault(key, {})
+        known = {} if key is None else self._known.setdefault(key, {})
+        symbols = dict(zip(_places(len(made.names)), made.names, strict=True))
+        self._made[name] = made, known, symbols | {"result": notation.symbol(name)}
 
     def pulled(self, name: str, index: int) -> Tokens | None:
         """What a result sends to an operand in a backward pass. None where there is no rule that
@@ -111,9 +115,9 @@ class Rules:
         return self._written(name, index, dot, push=True)
 
     def _written(self, name: str, index: int, g: Token, push: bool = False) -> Tokens | None:
-        made, rules = self._made[name]
+        made, rules, symbols = self._made[name]
         if (index, push) not in rules:
-            places = map(notation.symbol, _places(made))
+            places = map(notation.symbol, _places(len(made.operands)))
             names = [
                 place if isinstance(operand, Array) else own
                 for operand, place, own in zip(made.operands, places, made.names, strict=True)
@@ -123,13 +127,14 @@ class Rules:
         known = rules[index, push]
         if not known:
             return known
-        own = dict(zip(_places(made), made.names, strict=True))
-        return _renamed(known, {**own, "result": notation.symbol(name), "adjoint": g})
+        symbols["adjoint"] = g
+        return _renamed(known, symbols)
 
 
-def _places(made: Made) -> list[str]:
-    """What stands for the operands in a formula that many applications have."""
-    return [f"operand {i}" for i in range(len(made.operands))]
+@cache
+def _places(count: int) -> list[str]:
+    """What stands for so many operands in a formula that many applications have."""
+    return [f"operand {i}" for i in range(count)]
 
 
 def _key(made: Made) -> Any:
@@ -196,15 +201,14 @@ def _length(tokens: Tokens) -> int:
 
 def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
     """A formula with other symbols."""
-
-    def renamed(token: Token) -> Token:
-        if token["t"] == "sym":
-            return names.get(token.get("node", ""), token)
-        if token["t"] not in COMPOSED:
-            return token
-        return {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
-
-    return [renamed(token) for token in tokens]
+    return [
+        names.get(token["node"], token)
+        if token["t"] == "sym"
+        else {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
+        if token["t"] in COMPOSED
+        else token
+        for token in tokens
+    ]
 
 
 class Symbol(Tensor):
@@ -306,9 +310,8 @@ def text_of_rule(
 
 def is_complex(operand: Any) -> bool:
     """Whether an operand is a complex number, or a tensor or an array of them."""
-    if isinstance(operand, complex):
-        return True
-    return hasattr(operand, "dtype") and backend.is_complex(operand.dtype)
+    dtype = getattr(operand, "dtype", None)
+    return isinstance(operand, complex) if dtype is None else backend.is_complex(dtype)
 
 
 def is_factor(primitive: Primitive, incoming: Any, outgoing: Any) -> bool:

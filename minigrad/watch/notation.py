@@ -92,10 +92,13 @@ def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
     """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its
     adjoint.
     """
+    return _symbol(name, accent, column).copy()
+
+
+@lru_cache(maxsize=4096)
+def _symbol(name: str, accent: str | None, column: str) -> Token:
     token: Token = {"t": "sym", **_label(name), "node": name, "col": column}
-    if accent:
-        token["accent"] = accent
-    return token
+    return token | {"accent": accent} if accent else token
 
 
 def num(shown: Any, column: str | None = None) -> Token:

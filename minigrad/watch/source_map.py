@@ -16,6 +16,7 @@ import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
+from tokenize import TokenError
 from types import CodeType, FrameType
 from typing import Any
 
@@ -41,8 +42,9 @@ class SourceMap:
         """
         self.name = str(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "f")
         code = _code_of(f)
-        self._codes = set() if code is None else set(_nested(code))
-        self._positions: dict[CodeType, list[Any]] = {}
+        # by id(): the hash of code is computed from all of it each time
+        self._codes = {} if code is None else {id(c): c for c in _nested(code)}
+        self._positions: dict[int, list[Any]] = {}
         self._variables: dict[Range, str] = {}
         self.definition: Function | None = None
         self._looked: set[int] = set()  # frames whose variables were looked at, by id
@@ -86,7 +88,7 @@ class SourceMap:
         return None if self._text is None else self._running(sys._getframe(1))
 
     def _running(self, frame: FrameType | None) -> FrameType | None:
-        while frame is not None and frame.f_code not in self._codes:
+        while frame is not None and id(frame.f_code) not in self._codes:
             frame = frame.f_back
         return frame
 
@@ -106,7 +108,7 @@ class SourceMap:
     def line_of(self, code: CodeType, line: int) -> int | None:
         """The line of the shown source that a line of a function's file is; None for another
         function's."""
-        inside = code in self._codes and 0 < line - self._first + 1 <= len(self._lines)
+        inside = id(code) in self._codes and 0 < line - self._first + 1 <= len(self._lines)
         return line - self._first + 1 if inside else None
 
     def span(self, frame: FrameType) -> list[int] | None:
@@ -141,7 +143,7 @@ class SourceMap:
         names with what they held."""
         step, at = error.__traceback__, None
         while step is not None:
-            at = step if step.tb_frame.f_code in self._codes else at
+            at = step if id(step.tb_frame.f_code) in self._codes else at
             step = step.tb_next
         if at is None or self._text is None:
             return None, {}
@@ -183,9 +185,10 @@ class SourceMap:
         )
 
     def _range(self, frame: FrameType) -> Range | None:
-        positions = self._positions.get(frame.f_code)
+        code = frame.f_code
+        positions = self._positions.get(id(code))
         if positions is None:
-            positions = self._positions[frame.f_code] = list(frame.f_code.co_positions())
+            positions = self._positions[id(code)] = list(code.co_positions())
         found = positions[frame.f_lasti // 2]
         return None if None in found else found
 
@@ -223,10 +226,10 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     """
     try:
         lines = _lines_around(code)
-        definitions = _definitions("".join(lines))
-    except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError):
+        definitions = _definitions("".join(lines), code.co_firstlineno)
+    except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError, TokenError):
         return None
-    candidates = [n for n in definitions.get(code.co_firstlineno, ()) if _fits(n, code)]
+    candidates = [n for n in definitions if _fits(n, code)]
     # several lambdas on one line: the one whose body holds the code's instructions
     if len(candidates) > 1:
         ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
@@ -264,14 +267,19 @@ def _lines_around(code: CodeType) -> list[str]:
     return lines
 
 
-@functools.lru_cache(maxsize=8)
-def _definitions(text: str) -> dict[int, list[Function]]:
-    """The functions of a source text by the line that each begins on."""
-    found: dict[int, list[Function]] = {}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, Function):
-            found.setdefault(_first_line(node), []).append(node)
-    return found
+@functools.lru_cache(maxsize=32)
+def _definitions(text: str, line: int) -> list[Function]:
+    """The functions of a source text that begin on a line. A `def` is parsed alone, which takes
+    less time than a long file."""
+    lines = [f"{one}\n" for one in text.split("\n")[line - 1 :]]
+    if lines[0].lstrip().startswith(("def ", "async ", "@")):
+        block = "".join(inspect.getblock(lines))
+        tree: ast.AST = ast.parse(f"if 1:\n{block}" if block[0].isspace() else f"\n{block}")
+        ast.increment_lineno(tree, line - 2)
+    else:
+        tree = ast.parse(text)
+    functions = (node for node in ast.walk(tree) if isinstance(node, Function))
+    return [node for node in functions if _first_line(node) == line]
 
 
 def _first_line(definition: Function) -> int:

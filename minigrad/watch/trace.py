@@ -21,6 +21,7 @@ from ..core.tensor import Leaf, Tensor, as_tensor, current_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError, TraceTooLargeError
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
+from .cycle_collector import fewer_collections
 from .trace_recorder import TraceRecorder
 
 MODES = ("primal", "forward", "reverse", "both")
@@ -89,7 +90,7 @@ def record(
     labels = argument_names(f, len(args), names)
     inputs = [as_input(a) for a in args]
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
-    with enable_grad(), forward_level() as level:
+    with enable_grad(), forward_level() as level, fewer_collections():
         recorder = TraceRecorder(f, labels, source, level, most)
         for i, x in enumerate(inputs):
             if by_inputs and backend.is_differentiable(x.dtype):

@@ -17,6 +17,8 @@ from ..trace.text import CHOSEN, chosen_places
 from ..trace.value_schema import LEVELS, SAMPLE
 
 _NUMBERS = (bool, int, float, complex)
+_KINDS = "biufc"
+"""The kinds of dtypes that NumPy itself has."""
 _elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
 
 
@@ -89,7 +91,7 @@ def is_array(shown: Any) -> bool:
 def _host(array: Any) -> Any:
     """A payload as a NumPy array of a dtype that NumPy itself has."""
     host = backend.to_numpy(array)
-    return host if host.dtype.kind in "biufc" else host.astype(backend.float64)
+    return host if host.dtype.kind in _KINDS else host.astype(backend.float64)
 
 
 def elements(array: Any, digits: int | None = None) -> list[Any]:
@@ -112,6 +114,8 @@ def payload_value(array: Any) -> Any:
     """
     if isinstance(array, _NUMBERS):
         return _number(array)
+    if type(array) is backend.numpy.ndarray and array.ndim == 0 and array.dtype.kind in _KINDS:
+        return _number(array.item())  # as `value` does: most are single numbers
     if hasattr(type(array), "__minigrad_apply__"):
         raise AutogradError(
             "trace: the function computes with batched or symbolic values (vmap, for instance),"

@@ -205,6 +205,28 @@ def test_indentation_by_tabs_and_a_comment_at_the_margin():
     assert trace["nodes"][1]["name"] == "y"
 
 
+def test_a_definition_ends_where_its_last_statement_ends():
+    f = from_text(
+        "class A:\n"
+        "    @staticmethod\n"
+        "    def f(\n"
+        "        x,\n"
+        "    ):\n"
+        "        word = '''\nat the margin\n'''\n"
+        "        y = (\nx * 2\n)\n"
+        "        return y + \\\n1\n"
+        "        pass  # never reached\n"
+        "    def g(x):\n"
+        "        pass\n"
+        "f = A.f\n",
+        "<ends>",
+    )
+    trace = traced(f, 1.0)
+    shown = trace["source"]["code"].splitlines()
+    assert shown[0].strip() == "@staticmethod" and shown[-1].strip() == "pass  # never reached"
+    assert excerpts(trace) == ["x * 2", "y + \\\n1"]
+
+
 def test_operations_in_a_notebook_cell_have_their_expressions():
     f = from_text("""
         scale = 3
@@ -244,6 +266,10 @@ def test_a_file_that_says_something_else_is_not_shown():
     assert "source" not in trace and excerpts(trace) == [None]
     linecache.cache["<changed>"] = (3, None, ["def f(x:\n"], "<changed>")
     assert "source" not in traced(f, 1.0)
+    # what is wrong in another function does not matter
+    lines = ["def f(x):\n", "    return x * 2\n", "def g(x:\n"]
+    linecache.cache["<changed>"] = (3, None, lines, "<changed>")
+    assert excerpts(traced(f, 1.0)) == ["x * 2"]
     exec_in_this_file = {}
     exec(compile("def f(x):\n    return x * 2\n", __file__, "exec"), exec_in_this_file)
     assert "source" not in traced(exec_in_this_file["f"], 1.0)

@@ -717,6 +717,29 @@ def test_work_is_linear_in_the_number_of_operations():
     assert large < 12 * small, "ten times the operations should be ten times the work"
 
 
+def test_while_a_trace_is_recorded_cycles_are_collected_less_often():
+    seen = []
+
+    def inner(x):
+        seen.append(gc.get_threshold())
+        return x * 2
+
+    def outer(x):
+        trace_function(inner, 1.0)
+        seen.append(gc.get_threshold())
+        return x * 3
+
+    own = gc.get_threshold()
+    trace_function(outer, 1.0)
+    with pytest.raises(ZeroDivisionError):
+        trace_function(lambda x: x * (1 / 0), 1.0)
+    assert gc.get_threshold() == own and all(s[0] > own[0] and s[1:] == own[1:] for s in seen)
+    gc.set_threshold(0)
+    trace_function(inner, 1.0)
+    gc.set_threshold(*own)
+    assert len(seen) == 3 and seen[-1][0] == 0
+
+
 @pytest.mark.whole
 def test_a_function_of_thousands_of_lines_is_traced_with_linear_work():
     def function(lines):
