@@ -34,6 +34,11 @@ export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
 export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
 export const heatOf = () => null, heatMap = heatOf;
 """,
+    "views/array_questions.js": """
+export const askedOfArray = ({ writes: [[, , value]] }) =>
+  typeof value === "object" ? null : { kind: "number", value };
+export const readShape = () => undefined;
+""",
     "viewer/shape_labels.js": """
 export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = shapeBox;
 """,

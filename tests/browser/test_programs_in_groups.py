@@ -253,7 +253,7 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show
     assert message.startswith("Line 3 fails: ShapeError: matmul: shapes (1, 3) and (2, 3)")
     text = viewer.inner_text()
     assert text.count("matmul: shapes (1, 3) and (2, 3)") == 1, "the message stands once"
-    assert viewer.locator(".mg-say").inner_text().startswith("v3 cannot be computed: ShapeError.")
+    assert viewer.locator(".mg-say").inner_text().startswith("v3 fails: ShapeError.")
     failing = viewer.locator(".mg-node.mg-failing")
     assert failing.count() == 1 and viewer.locator(".mg-node").count() == 5
     assert viewer.locator(".mg-source .mg-wrong").inner_text() == "h @ w"

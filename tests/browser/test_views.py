@@ -430,11 +430,14 @@ def test_the_question_stands_beside_the_next_button_and_the_table_stays(show, vi
 
 
 def test_answers_are_expressions(show, visit, parts):
-    numbers = "0,6931; ln 2; log(2); ln(6)-ln 3; −1·−0.6931; 2 ln √2; 3/2 − 0.8069".split("; ")
-    texts = [*numbers, "(1+2", "ln", "2 3", "0/0", "toString", " "]
+    numbers = (
+        "0,6931; ln 2; log(2); ln(6)-ln 3; −1·−0.6931; 2 ln √2; 3/2 − 0.8069; 0，6931; ２－1.3069;"
+        " 6931·10⁻⁴; log10(2) / log10(e); log2(2) ln 2; 2² arctan(0.1751) ÷ 1; arcsin(0.6389)"
+    ).split("; ")
+    texts = [*numbers, "(1+2", "ln", "2 3", "0/0", "toString", " ", "3½"]
     finite = "all => all.map(parts.readNumber).map((v) => Number.isFinite(v) ? v : null)"
     read = parts.evaluate(finite, texts)
-    assert read == [pytest.approx(0.6931, abs=1e-4)] * len(numbers) + [None] * 6
+    assert read == [pytest.approx(0.6931, abs=1e-3)] * len(numbers) + [None] * 7
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"], step=2)
     for text, told, step in (("(1+2", "is not a number", 2), ("ln 2", "Right: 0.6931", 3)):
         viewer.get_by_label("Your answer").fill(text)
@@ -444,8 +447,10 @@ def test_answers_are_expressions(show, visit, parts):
 
 
 def test_a_first_wrong_answer_gets_a_hint_by_misconception(show, visit):
+    square = trace_function(lambda x: x**2, 3.0, mode="reverse")
+    factor = (square, "adjoint", "x", "3", "A constant factor is missing.")
     trace = trace_function(f, 2.0, 5.0)
-    for phase, node, answer, hint in HINTS:
+    for trace, phase, node, answer, hint in (factor, *((trace, *row) for row in HINTS)):
         k = step_at(trace, phase, node) - 1
         viewer = show(trace, views=["predict"], step=k)
         viewer.get_by_label("Your answer").fill(answer)
@@ -466,6 +471,10 @@ HINTS = [
     ("primal", "v4", "sin(5·π/180)", "The angle is in radians."),
     ("primal", "v1", "lg 2", "ln is the logarithm to the base e."),
     ("primal", "v2", "5", "That is an operand itself."),
+    ("primal", "v2", "2 + 5", "That is another operation on these operands."),
+    ("primal", "v3", "10 ln 2", "That is another operation on these operands."),
+    ("adjoint", "x1", "2", "That multiplies by another operand."),
+    ("adjoint", "x2", "-sin 5", "That multiplies by the function's value, not its derivative."),
     ("primal", "v3", "11", "Nearly: compute with more digits."),
     ("tangent", "v5", "5", "Look again at"),
     ("tangent", "v2", "0", "That is one of the contributions"),
@@ -509,16 +518,13 @@ def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visi
 
 
 @pytest.mark.whole
-def test_predict_asks_for_the_shape_of_a_hidden_array(show, visit):
+def test_predict_asks_for_shapes_and_elements_that_are_not_on_the_screen(show, visit):
     small = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0], [3.0, 4.0]], mode="reverse")
-    large = trace_function(
-        lambda x: (x * x).sum(),
-        [[float(i + j) for i in range(6)] for j in range(5)],
-        mode="reverse",
-    )
+    large = np.ones((5, 6))
+    product = trace_function(lambda x: (x @ x.T).tanh().sum(0).sum(), large, mode="reverse")
     for trace, asked in (
-        (small, ["Which shape", "v2 be", "[", "[", "["]),
-        (large, ["Which shape"] * 5),
+        (small, ["the element [", "v2 be", "[", "[", "["]),
+        (product, [*["Which shape"] * 3, "v5 be", "["]),
     ):
         viewer = show(trace, views=["predict"])
         panel = view(viewer, "predict")
@@ -532,7 +538,8 @@ def test_predict_asks_for_the_shape_of_a_hidden_array(show, visit):
                 step_of(viewer)
             ]["say"]
             panel.get_by_role("button", name="Show me").click()
-        assert step_of(viewer) == len(trace["steps"])
+        to(viewer, len(trace["steps"]))
+        assert step_of(viewer) == len(trace["steps"]), "no shape that stands on a card is asked"
 
 
 # ---- growing graphs, memory

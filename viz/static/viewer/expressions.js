@@ -1,9 +1,10 @@
-// What people type as an answer: a number or an expression of numbers, and a shape.
+// What people type as an answer: a number or an expression of numbers.
 
 const FUNCTIONS = {
     ...{ ln: Math.log, log: Math.log, lg: Math.log10, exp: Math.exp, abs: Math.abs },
     ...{ sqrt: Math.sqrt, "√": Math.sqrt, sin: Math.sin, cos: Math.cos, tan: Math.tan },
-    ...{ asin: Math.asin, acos: Math.acos, atan: Math.atan },
+    ...{ asin: Math.asin, acos: Math.acos, atan: Math.atan, log10: Math.log10, log2: Math.log2 },
+    ...{ arcsin: Math.asin, arccos: Math.acos, arctan: Math.atan },
     ...{ sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh },
     sigmoid: (x) => 1 / (1 + Math.exp(-x)),
     relu: (x) => Math.max(x, 0),
@@ -12,13 +13,22 @@ const FUNCTIONS = {
     ...{ pi: Math.PI, π: Math.PI, e: Math.E },
     ...{ inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN },
   };
-const WORD = /\s*((?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?|[a-zπ]+|\*\*|\S)/gy;
-const SIGNS = { "−": "-", "–": "-", "·": "*", "×": "*", "∙": "*", ":": "/", "**": "^" };
+const WORD =
+  /\s*((?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?|log(?:10|2)(?=\s*\()|[a-zπ]+|\*\*|\S)/gy;
+const SIGNS = {
+  ...{ "−": "-", "–": "-", "**": "^", ":": "/", "÷": "/" },
+  ...{ "·": "*", "×": "*", "∙": "*", "⋅": "*" },
+};
+// Wide characters, as Chinese keyboards type them, and raised ones: ２（３＋１）, 10⁻³.
+export const ordinary = (text) =>
+  text.replace(/[⁻⁰¹²³⁴-⁹]+/g, (power) => `^(${power})`).normalize("NFKC");
 
 // The value of an expression: 1.5, 0,69, −2, 3/4, 1e-3, ln 2, cos(5), 2·3 − 1, e^2, √2, 2π.
 // Undefined for what is none. A function takes the next factor: cos 5 · 2 is (cos 5) · 2.
 export function readNumber(text) {
-  const words = [...text.trim().toLowerCase().matchAll(WORD)].map(([, w]) => SIGNS[w] ?? w);
+  const words = [...ordinary(text.trim().toLowerCase()).matchAll(WORD)].map(
+    ([, word]) => SIGNS[word] ?? word,
+  );
   let at = 0;
   const is = (...wanted) => wanted.includes(words[at]) && words[at++];
   const fail = () => {
@@ -62,17 +72,4 @@ export function readNumber(text) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-// A shape as people type it: (3, 2), 3x2, [3,2], 3; () for a single number. Undefined for anything
-// else.
-export function readShape(text) {
-  const plain = text
-    .trim()
-    .replace(/^[([]|[)\]]$/g, "")
-    .replace(/[x×*,;]+\s*$/, "")
-    .trim();
-  if (!plain) return text.trim() ? [] : undefined;
-  const sizes = plain.split(/\s*[x×*,;]\s*|\s+/);
-  return sizes.every((size) => /^\d+$/.test(size)) ? sizes.map(Number) : undefined;
 }

@@ -83,11 +83,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
         h("span", { class: "mg-sum" }, equation(tokens, 0)),
       ),
     );
-    if (step?.fails)
-      return t(step.phase === "primal" ? "failsHere" : "failsBack", {
-        node: names(step.node),
-        type: step.fails.type,
-      });
+    if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
   }
   // On the stage a formula that is a little too long for one line is written smaller: the graph

@@ -5,10 +5,11 @@
 // 0, pass its passes, where it has several; asked is "shape" or an element's index.
 
 import { h } from "../dom.js";
-import { readNumber, readShape } from "../expressions.js";
+import { readNumber } from "../expressions.js";
 import { columnName, math, nodeName, ruleOf } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
 import { passText } from "../speech.js";
+import { readShape } from "./array_questions.js";
 import { asked, misconception, near } from "./questions.js";
 
 export const predictView = {
@@ -21,6 +22,7 @@ export const predictView = {
         trace.nodes.find((node) => node.id === step.node),
         step,
         k,
+        (id) => trace.nodes.find((node) => node.id === id).shape ?? [],
       ),
     ),
   make(host) {
@@ -74,8 +76,8 @@ export const predictView = {
 // The questions of a Trace by step, those that are answered, and how often each was tried.
 function questionsOf(trace, answers, begun) {
   const byId = new Map(trace.nodes.map((node) => [node.id, node])),
-    sizeOf = (id) => (byId.get(id).shape ?? []).reduce((a, b) => a * b, 1),
-    asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, sizeOf));
+    shapeOf = (id) => byId.get(id).shape ?? [],
+    asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, shapeOf));
   const answered = new Set([
     ...answers.map((a) => a.step),
     ...trace.steps.slice(0, begun).map((_, i) => i),
@@ -146,6 +148,7 @@ function drawForm(t, answer) {
     type: "text",
     inputmode: "decimal",
     class: "mg-answer",
+    maxlength: 99,
     "aria-label": t("yourAnswer"),
     autocomplete: "off",
   });

@@ -2,17 +2,18 @@
 
 import { key } from "../fold.js";
 import { numberOf } from "../numbers.js";
+import { askedOfArray } from "./array_questions.js";
 
 // relative: three digits are enough, and a rounded intermediate result may be used
 const TOLERANCE = 0.005,
   ROUNDED = 0.05; // of an answer that was computed with too few digits
-const WRITTEN_OUT = 16; // elements of an array up to which a Trace holds them all
 
-// What a step asks: {kind: "number" | "shape" | "element", value, index?}, or null. sizeOf(id): how
-// many elements a node has. Of an array's value the shape is asked, of its tangent or adjoint one
-// element, where everything that it is computed from can be seen, else its shape. A step that only
-// states what is given (an input, a constant, a seed) asks nothing.
-export function asked(node, step, k, sizeOf = () => 1) {
+// What a step asks: {kind: "number" | "shape" | "element", value, index?}, or null. shapeOf(id): a
+// node's shape. Of an array's value the shape is asked, where it is not that of every operand;
+// else, and of a tangent or an adjoint, one element, where everything that it is computed from can
+// be seen. What stands on the screen is not asked, nor what is given (an input, a constant, a
+// seed).
+export function asked(node, step, k, shapeOf = () => []) {
   const value = step.writes?.[0]?.[2];
   if (
     step.phase === "seed" ||
@@ -26,27 +27,7 @@ export function asked(node, step, k, sizeOf = () => 1) {
     (["input", "const", "param", "seed"].includes(node.kind) || step.keep)
   )
     return null;
-  const known = (step.reads ?? []).every(([id]) => sizeOf(id) <= WRITTEN_OUT);
-  if (typeof value !== "object")
-    // of a large sum: that it is one number
-    return known ? { kind: "number", value } : { kind: "shape", value: [] };
-  if (!value.shape) return null; // a complex number
-  const seen = known && value.shape.reduce((a, b) => a * b, 1) <= value.sample.length;
-  if (
-    step.phase === "primal" ||
-    !seen ||
-    !value.sample.length ||
-    typeof value.sample[0] === "object"
-  )
-    return { kind: "shape", value: value.shape };
-  const at = (7 * k + 3) % value.sample.length,
-    index = [];
-  let rest = at;
-  for (const size of [...value.shape].reverse()) {
-    index.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return { kind: "element", value: value.sample[at], index, at };
+  return askedOfArray(step, k, (step.reads ?? []).map(([id]) => shapeOf(id)));
 }
 
 export function near(answer, value, tolerance = TOLERANCE) {
@@ -61,7 +42,7 @@ export function misconception(trace, step, given, what, state) {
   if (what.kind === "shape")
     return String([...given].reverse()) === String(what.value) ? "hintTransposed" : null;
   const close = (value) => Number.isFinite(numberOf(value)) && near(given, value),
-    element = (value) => (what.kind === "element" ? value?.sample?.[what.at] : value),
+    element = (value) => (what.kind === "element" ? (value?.sample?.[what.at] ?? value) : value),
     contribs = step.contribs ?? [],
     some = (part) => contribs.some((c) => close(element(c[part]))),
     truth = numberOf(what.value);
@@ -72,11 +53,35 @@ export function misconception(trace, step, given, what, state) {
     ["hintOne", contribs.length > 1 && some("product")],
     ["hintUpstream", contribs.length > 0 && some("upstream")],
     ["hintLocal", some("local")],
-    ...(step.phase === "primal" ? ofOperation(trace, step, truth, close, state) : []),
+    ["hintFactor", factorsOf(step.formula).some((n) => close(truth / n))],
+    ...(step.phase === "primal"
+      ? ofOperation(trace, step, truth, close, state)
+      : ofRule(trace, contribs, close, (id) => element(state.get(key(id, "v"))), element)),
     ["hintInverse", truth && close(1 / truth)],
     ["hintRounded", near(given, truth, ROUNDED)],
   ];
   return found.find(([, holds]) => holds)?.[0] ?? null;
+}
+
+// The numbers of a formula that a factor may be.
+const factorsOf = (tokens) =>
+  (tokens ?? []).flatMap((one) =>
+    one.t === "num" && !one.col && ![0, 1].includes(one.value)
+      ? [numberOf(one.value)]
+      : factorsOf([one.of, one.base, one.num, one.den].flatMap((part) => part ?? [])),
+  );
+
+// Of a derivative: another operand in the place of the right one, or the function's value in the
+// place of its derivative.
+function ofRule({ edges }, contribs, close, valueOf, element) {
+  const to = (c) => edges.find(({ id }) => id === c.edge).dst,
+    times = (ids) => (c) =>
+      ids(c).some((id) => close(numberOf(element(c.upstream)) * numberOf(valueOf(id))));
+  const operands = (c) => edges.filter(({ dst }) => dst === to(c)).map(({ src }) => src);
+  return [
+    ["hintOther", contribs.some(times(operands))],
+    ["hintFunction", contribs.some(times((c) => [to(c)]))],
+  ];
 }
 
 // Of an operation's value: an angle in degrees, a logarithm of base 10, or an operand.
@@ -85,10 +90,12 @@ function ofOperation(trace, step, truth, close, state) {
     operands = trace.edges
       .filter((e) => e.dst === step.node)
       .map((e) => state.get(key(e.src, "v"))),
-    degrees = { sin: Math.sin, cos: Math.cos, tan: Math.tan }[node.op];
+    degrees = { sin: Math.sin, cos: Math.cos, tan: Math.tan }[node.op],
+    [a, b] = operands.map(numberOf);
   return [
     ["hintDegrees", degrees && close(degrees((numberOf(operands[0]) * Math.PI) / 180))],
     ["hintBase", node.op === "log" && close(truth / Math.LN10)],
     ["hintOperand", operands.some(close)],
+    ["hintOperator", operands.length === 2 && [a + b, a - b, b - a, a * b, a / b].some(close)],
   ];
 }
