@@ -2,11 +2,15 @@
 from a file.
 """
 
+import base64
 import re
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 from minigrad.viz import training
+from minigrad.viz.page import embed
+from minigrad.viz.training import assets
 from minigrad.viz.training.history import GRID
 
 import minigrad as mg
@@ -294,6 +298,33 @@ def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):
     )
     far = [abs(x - middle[0]) for x, _ in ends]
     assert far[1] < 0.2 * far[0], "the fast one has come nearer to the least value"
+
+
+WIDGET = """async ([code, packed]) => {
+    const { default: widget, fromBase64 } = await import("data:text/javascript," + code);
+    const heard = new Map(), values = { packed: fromBase64(packed), running: true, at: -1 };
+    widget.render({ el: document.body, model: {
+        get: (name) => values[name], set() {}, save_changes() {}, off() {},
+        on: (names, act) => names.split(" ").forEach((name) => heard.set(name, act)),
+    } });
+    window.hear = (name) => heard.get(name)();
+}"""
+
+
+def test_a_view_whose_kernel_was_killed_is_not_running(visit):
+    """Jupyter's widgets hear of it as comm_live_update; nothing comes from the kernel any more."""
+    widgets = pytest.importorskip("minigrad.viz.training.widget", reason="needs anywidget")
+    history = viz.History()
+    history.log(1, loss=0.5)
+    page = visit.page
+    page.goto("about:blank")
+    code, document = quote(assets.script()), embed(history.to_dict())
+    page.evaluate(WIDGET, [code, base64.b64encode(widgets.packed(document)).decode()])
+    status = page.locator(".mt-status")
+    assert status.inner_text() == "epoch 1, running"
+    page.evaluate("() => hear('comm_live_update')")
+    assert status.inner_text() == "epoch 1"
+    visit.assert_clean()
 
 
 def test_a_history_of_paths_alone_names_its_last_epoch(view):

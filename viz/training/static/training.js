@@ -672,6 +672,8 @@ export function mount(
     if (isRunning) state.at = -1;
     draw();
   };
+  // No more is to come.
+  root.end = () => root.update(state.history, false);
   // Keys, with the focus inside: the same as the stepper's. A select keeps its own, and so does
   // Space on a button.
   root.addEventListener("keydown", (event) => {
@@ -785,14 +787,17 @@ export default {
         })
         .catch((error) => mine === asked && failed(el, error));
     }
-    const follow = () => root?.go(model.get("at"));
+    const follow = () => root?.go(model.get("at")),
+      ended = () => root?.end(); // the kernel was killed or started again
     show();
     model.on("change:packed change:running", show);
     model.on("change:at", follow);
+    model.on("comm_live_update", ended);
     return () => {
       asked++;
       model.off("change:packed change:running", show);
       model.off("change:at", follow);
+      model.off("comm_live_update", ended);
     };
   },
 };
