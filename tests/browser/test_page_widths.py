@@ -156,6 +156,13 @@ def test_a_touch_screen_is_told_of_buttons_and_of_no_keys(show, chromium, tmp_pa
         assert "steps. Tap ▶ to play" in tab.locator(".mg-say").inner_text()
         assert tab.get_by_role("button", name="Help").count() == 0, "it lists keys alone"
         assert tab.locator("[title*=Enter], [aria-label*=Enter]").count() == 0
+        tab.set_viewport_size({"width": 390, "height": 844})
+        boxes = tab.locator(".mg-bar :is(.mg-btn, select):visible").evaluate_all(
+            "all => all.map((e) => e.getBoundingClientRect()).map((r) => [r.y + r.height / 2,"
+            " r.height, r.width])"
+        )
+        assert len(boxes) == 7 and {round(middle) for middle, *_ in boxes} == {round(boxes[0][0])}
+        assert all(height >= 40 and width >= 36 for _, height, width in boxes), "for a finger"
 
 
 def test_a_view_stands_in_the_place_of_the_table(show, visit):

@@ -165,7 +165,15 @@ def test_buttons_slider_and_chips(show, visit):
     assert viewer.locator(".mg-chip[aria-current]").inner_text().strip().endswith("value")
     to(viewer, 9)
     assert step_of(viewer) == 9
-    assert "Step 9 of 23, value" in viewer.locator(".mg-slider").get_attribute("aria-valuetext")
+    said = viewer.locator(".mg-slider").get_attribute("aria-valuetext")
+    assert said == "Step 9 of 23, value", "its sentence is announced by itself, once"
+    for small in (".mg-gutter button", ".mg-jump"):
+        beside = "e => { const r = e.getBoundingClientRect(); return [r.left - 6, r.top + 9]; }"
+        point = viewer.locator(small).first.evaluate(beside)
+        found = visit.page.evaluate(
+            "at => document.elementFromPoint(...at).matches(at[2])", [*point, small]
+        )
+        assert found, f"{small} takes a click 6 px beside it"
 
 
 # ---- what a step shows

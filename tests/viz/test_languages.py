@@ -121,7 +121,7 @@ def test_a_view_without_a_title_is_refused_by_name(monkeypatch, tmp_path):
 def test_blanks_are_filled_and_unknown_names_stay():
     t = words("zh")
     assert (
-        t("say", k=1, n=2, phase="值", say="x") == "第 1 步，共 2 步，值：x"
+        t("stepOf", k=1, n=2, phase="值") == "第 1 步，共 2 步，值"
         and t("counter", k=3, n=4) == "3 / 4"
     ), "English where Chinese is silent"
     assert t("another engine's {phase}") == "another engine's {phase}"

@@ -181,7 +181,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       menu,
       helpButton,
     ),
-    update(k, now, sentence) {
+    update(k, now) {
       for (const [name, end] of [
         ["first", 0],
         ["back", 0],
@@ -193,11 +193,13 @@ export function drawControls(trace, t, id, firstOf, actions) {
       }
       slider.value = k;
       slider.style.setProperty("--mg-at", n ? k / n : 0);
+      const place = t("counter", { k, n });
+      // the sentence is announced by itself: a focused slider would tell it twice
       slider.setAttribute(
         "aria-valuetext",
-        k ? t("say", { k, n, phase: phaseOf(steps[k - 1], t), say: sentence }) : sentence,
+        k ? t("stepOf", { k, n, phase: phaseOf(steps[k - 1], t) }) : place,
       );
-      counter.textContent = t("counter", { k, n });
+      counter.textContent = place;
       for (const one of chips) {
         if (one.dataset.col === now) one.setAttribute("aria-current", "step");
         else one.removeAttribute("aria-current");

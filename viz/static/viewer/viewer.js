@@ -318,7 +318,7 @@ function show(el, given, options, t) {
     graph?.update(step, state, preview);
     table.update(step, state);
     panel.update(k, state, preview);
-    controls.update(k, now, panel.say.textContent);
+    controls.update(k, now);
     views.update(k, step, state);
     mark();
     lightSource();
