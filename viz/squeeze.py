@@ -37,8 +37,12 @@ _SPACES = (
     (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;]\n))", ""),
     (r",(?<=[^,\[],)(?=[}\])])", ""),
     (r";(?=\})", ""),  # (no loop here has an empty body)
+    # shorter words for what is the same to a program that runs
     (r"(?<![\w$)\]])\((\w+)\)(?==>)", r"\1"),
     (r"(?<![\w.$])0(?=\.\d)", ""),
+    (r"(?<![\w.$])true\b(?!:)", "!0"),
+    (r"(?<![\w.$])false\b(?!:)", "!1"),
+    (r"(?<![\w.$])const(?=[ {\[])", "let"),
 )
 
 

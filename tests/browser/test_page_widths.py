@@ -244,6 +244,45 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     assert title.inner_text() == trace["title"]
 
 
+TOUCHED = """(root) => {
+    const graph = root.querySelector(".mg-graph"), seen = graph.getBoundingClientRect(),
+        cards = [...root.querySelectorAll(".mg-node:is(.mg-read, .mg-write) .mg-card")]
+            .map((card) => card.getBoundingClientRect());
+    return [["left", "right", graph.clientWidth], ["top", "bottom", graph.clientHeight]].filter(
+        ([from, to, room]) => {
+            const low = Math.min(...cards.map((card) => card[from])),
+                high = Math.max(...cards.map((card) => card[to]));
+            return high - low < room - 14 && (low < seen[from] || high > seen[to]);
+        });
+}"""
+
+
+def matmul(x, W, b):
+    return mg.tanh(x @ W + b).sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [(two_layers, [(4, 3), (3, 5), (5,), (5, 2), (2,)]), (matmul, [(4, 3), (3, 5), (5,)])],
+)
+def test_a_function_of_arrays_is_on_one_screen_with_all_that_a_step_reads(
+    show, visit, function, sizes
+):
+    visit.page.emulate_media(reduced_motion="reduce")  # scrolled at once
+    rng = np.random.default_rng(0)
+    trace = trace_function(function, *(rng.normal(size=size) for size in sizes))
+    for width, height in ((1280, 800), (1440, 900), (390, 844)):
+        viewer = show(trace, width, height)
+        if width > 390:
+            assert viewer.evaluate(SEEN) == [], "cut by the window"
+            assert viewer.locator(".mg-tablebox").bounding_box()["height"] > 100
+        hidden = at_each(viewer, range(1, len(trace["steps"]) + 1), TOUCHED)
+        assert [k for k, axes in enumerate(hidden, 1) if axes] == [], (
+            "outside of the graph's box, though it would fit"
+        )
+    visit.page.emulate_media(reduced_motion="no-preference")
+
+
 def test_no_question_of_predict_is_wider_than_the_window(show, visit):
     def f(x):
         return mg.tanh(x @ x.T).sum()

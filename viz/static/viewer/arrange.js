@@ -6,7 +6,16 @@ const TWO_COLUMNS = 820,
   SIDE_WIDTH = 230,
   VIEW_WIDTH = 340,
   BETWEEN = 16,
-  LOWEST_GRAPH = 320; // pixels of the graph's height, in however low a window
+  ROWS_APART = 12, // between the graph and the source below it, beside the table
+  LOWEST_GRAPH = 300, // pixels of the graph's height, in however low a window
+  LOWEST_TABLE = 106, // and of the table's, three rows
+  ITS_HEAD = 34,
+  SOURCE = 110, // of a source of two lines
+  FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
+  PAGE_AROUND = 36, // above and below the viewer on a page of its own
+  SHARE = 1.4 / 2.4; // of the width, for the table beside the source below a graph
+
+const LIMITED = ".mg-tablebox, .mg-source .mg-scroll, .mg-panel:only-child > .mg-inside";
 
 // Two columns, where there is a graph that can be read beside the table: the table gives way first.
 // Null: one column.
@@ -30,41 +39,69 @@ function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
   return long || widthOf(0) > side ? null : { level: 0, side };
 }
 
-// Pixels for the graph that end with the window where the viewer begins with it: controls, rule and
-// the node of the step are seen at once.
-function roomBelow(root) {
-  const graph = root.querySelector(".mg-graph"),
-    above = graph ? graph.getBoundingClientRect().top - root.getBoundingClientRect().top : 0;
-  return Math.max(LOWEST_GRAPH, window.innerHeight - Math.round(above) - BETWEEN);
-}
+// The height of what a viewer is seen in; that of a frame says nothing about the screen.
+const windowOf = (root) =>
+  window.parent === window
+    ? root.closest(".jp-WindowedPanel-outer")?.clientHeight || window.innerHeight - PAGE_AROUND
+    : screen.availHeight - FRAME_ABOVE;
+
+// Pixels from the top of a part on that end with the window where the viewer begins with it.
+const roomFrom = (root, part) =>
+  windowOf(root) -
+  Math.round(part.getBoundingClientRect().top - root.getBoundingClientRect().top) -
+  BETWEEN;
 
 // Arranges a viewer at its present width. The source stands below the graph where the table's
 // column is too narrow for it. Returns whether boxes of the graph have moved.
 export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
-  const own = window.parent === window; // the height of a frame says nothing about the screen
   const across = root.clientWidth,
-    room = own ? `${roomBelow(root)}px` : "9999px",
+    right = main.querySelector(".mg-right"),
     widths = []; // of the table, by how much tighter it is
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
   const found = stage
     ? null
     : columnsFor(across, graph, table, widthOf, viewsOpen, tableShown);
+  const rest = across - 50 - BETWEEN, // for source and table, where they are below the graph
+    wide = Math.max(SHARE * rest, Math.min(widthOf(0), rest - (source?.width ?? 0)));
+  // below the graph only where that stays whole
+  const under =
+    found &&
+    source?.width > found.side &&
+    graph.flat().height * graph.legible + SOURCE < roomFrom(root, graph.scroll);
   main.classList.toggle("mg-wide", !found);
-  main.classList.toggle("mg-stack", !found && widthOf(0) > 0.57 * (across - 52));
-  main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
+  main.classList.toggle("mg-stack", !found && widthOf(table.levels) > wide);
+  main.classList.toggle("mg-under", Boolean(under));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
+  right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit(found?.level);
-  // on these two alone: what they inherit would be computed again for each element in them
-  for (const box of [graph?.scroll, table.box]) {
-    box?.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
-    box?.style.setProperty("--mg-room", room);
-  }
+  const boxes = [...right.querySelectorAll(LIMITED)];
+  // on these alone: what they inherit would be computed again for each element in them
+  const limit = (box, room) => {
+    box.style.setProperty("--mg-screen", `${windowOf(root)}px`);
+    box.style.setProperty("--mg-room", room ? `${Math.round(room)}px` : "9999px");
+  };
+  boxes.forEach((box) => limit(box));
   root.classList.remove("mg-tight");
   // then one line of code
   if (stage && graph?.scaleOnStage() < graph.legible) root.classList.add("mg-tight");
+  if (graph) limit(graph.scroll, !stage && roomOfGraph(found, under));
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();
   else graph?.fit();
+  // what is below the graph, or beside it, ends with the window, too; a phone scrolls
+  if (!stage && across >= TWO_COLUMNS)
+    for (const box of boxes) limit(box, Math.max(LOWEST_TABLE, roomFrom(root, box)));
   return moved;
+
+  // In one column as much as is left when what stands below has its own height, or that of a few
+  // rows where the graph would be small then.
+  function roomOfGraph(found, under) {
+    const room = roomFrom(root, graph.scroll) - graph.stripHeight(),
+      tall = graph.flat().height * graph.comfortable,
+      few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
+    const below = found ? under && source.box.offsetHeight : Math.min(right.offsetHeight, few);
+    const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;
+    return Math.max(LOWEST_GRAPH, room - taken);
+  }
 }

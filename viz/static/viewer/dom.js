@@ -60,6 +60,12 @@ export function onceDrawn(work) {
   waiting.add(work);
 }
 
+// A text in which no line ends within a shape.
+export const unbroken = (text) =>
+  text
+    .split(/(\([\d, ]+\))/)
+    .map((part, i) => (i % 2 ? h("span", { class: "mg-unbroken" }, part) : part));
+
 export function setText(element, text) {
   if (element.textContent === text) return false;
   element.textContent = text;

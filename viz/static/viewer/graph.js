@@ -28,6 +28,8 @@ const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
   NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
 const MOST_ZOOM = 3;
+const NEIGHBOURS = 86; // units between two columns, and beside them
+const NARROW_RIM = 6; // pixels beside what is followed, where there is no room for more
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
@@ -41,6 +43,10 @@ const STAGE_LINES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its li
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
 const LONG = 1400; // units across which most screens show no graph in one piece
+
+// The nodes of a step: its own, then what it writes and reads.
+export const touched = (step) =>
+  step ? [step.node, ...[...(step.writes ?? []), ...(step.reads ?? [])].map(([id]) => id)] : [];
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in
 // pixels, where that is known; groups: those that are open, where the reader has chosen them
@@ -342,7 +348,7 @@ export function drawGraph(
       ? (group.items.find((item) => cards.has(item)) ?? standsFor.get(group.leaves[0]))
       : id;
     if (focused) cards.get(to)?.group.focus({ preventScroll: true });
-    follow(to, false);
+    follow([to], false);
   }
   // The reader decides from here on what is open.
   function leave() {
@@ -431,7 +437,10 @@ export function drawGraph(
       line = Math.min(1, whole()),
       all = Math.min(line, (most - 2) / place.height),
       fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
-      legible = fits ? all : line < LEGIBLE && !place.lines ? 0.9 : line;
+      widest = Math.max(0, ...Object.values(place.nodes).map((box) => box.w)),
+      two = scroll.clientWidth / (2 * widest + NEIGHBOURS), // a node and what it reads
+      scrolls = line < LEGIBLE && !place.lines,
+      legible = fits ? all : scrolls ? Math.max(0.75, Math.min(two, 0.9)) : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
@@ -445,11 +454,12 @@ export function drawGraph(
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
 
-  // Scroll inside the graph's own box, and only as far as needed, never the page.
-  function follow(id, smooth) {
+  // Scroll inside the graph's own box, and only as far as needed, never the page: to all of these
+  // nodes where they fit together, else to the first.
+  function follow(ids, smooth) {
     const behavior = motion(smooth),
-      box = place.nodes?.[standsFor.get(id) ?? id];
-    if (!box) {
+      boxes = ids.map((id) => place.nodes?.[standsFor.get(id) ?? id]).filter(Boolean);
+    if (!boxes.length) {
       // before the first step: the left end, at the top of what stands there
       const seen = Object.values(place.nodes).filter(
           (b) => (b.x - b.w / 2) * zoom < scroll.clientWidth,
@@ -457,18 +467,22 @@ export function drawGraph(
         top = Math.min(...seen.map((b) => b.y - b.h / 2)) * zoom - 12;
       return scroll.scrollTo({ left: 0, top, behavior });
     }
-    const reach = { x: (box.w / 2) * zoom + 40, y: (box.h / 2) * zoom + 12 },
-      at = { x: box.x * zoom, y: box.y * zoom };
-    const seenX =
-      at.x - reach.x >= scroll.scrollLeft &&
-      at.x + reach.x <= scroll.scrollLeft + scroll.clientWidth;
-    const seenY =
-      at.y - reach.y >= scroll.scrollTop &&
-      at.y + reach.y <= scroll.scrollTop + scroll.clientHeight;
-    if (seenX && seenY) return;
-    const left = seenX ? scroll.scrollLeft : at.x - scroll.clientWidth / 2,
-      top = seenY ? scroll.scrollTop : at.y - scroll.clientHeight / 2;
-    scroll.scrollTo({ left, top, behavior });
+    const left = along(boxes, "x", "w", scroll.scrollLeft, scroll.clientWidth, 40),
+      top = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight, 12);
+    if (left !== scroll.scrollLeft || top !== scroll.scrollTop)
+      scroll.scrollTo({ left, top, behavior });
+  }
+  // Where what is seen begins along one axis: where it does already, if that shows the boxes with a
+  // rim around them, else with them in the middle.
+  function along(boxes, axis, size, from, room, rim) {
+    const ends = (some, beside) => [
+      Math.min(...some.map((box) => (box[axis] - box[size] / 2) * zoom)) - beside,
+      Math.max(...some.map((box) => (box[axis] + box[size] / 2) * zoom)) + beside,
+    ];
+    const [low, high] =
+      [ends(boxes, rim), ends(boxes, NARROW_RIM)].find(([a, b]) => b - a <= room) ??
+      ends(boxes.slice(0, 1), rim);
+    return low >= from && high <= from + room ? from : (low + high - room) / 2;
   }
 
   // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts
@@ -578,7 +592,7 @@ export function drawGraph(
     const card = cards.get(standsFor.get(step.node));
     card?.group.classList.add("mg-asked-for");
     if (card) marked.push(card.group);
-    follow(step.node, true);
+    follow(touched(step), true);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
@@ -645,7 +659,7 @@ export function drawGraph(
     const next = neighbour(id, arrow);
     if (!next) return;
     cards.get(next).group.focus({ preventScroll: true });
-    follow(next, true);
+    follow([next], true);
   }
   // One stop of the Tab key for the whole graph: the node that had the focus last.
   function rove(id) {
@@ -747,6 +761,8 @@ export function drawGraph(
     // The scale at which it stands whole in a box of this width.
     scaleIn: (across) => Math.min(1, (across - 4) / least),
     scaleOnStage,
+    // Of the strip below it, which is gone where all of it fits.
+    stripHeight: () => (least * LEGIBLE > scroll.clientWidth ? 40 : 0),
     legible: LEGIBLE,
     comfortable: COMFORTABLE,
     shown: () => shown,

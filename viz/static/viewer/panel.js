@@ -1,6 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
-import { h } from "./dom.js";
+import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { key } from "./fold.js";
 import { arithmetic, equation, labelOf } from "./formulas.js";
@@ -12,14 +12,9 @@ const SMALL = 560, // pixels: the width of a small screen, and the height reserv
   MOST_FOUND = 3, // of the results that stand there before the first step
   LEAST_FIT = 0.94; // of the letters' size on the stage
 
-// Puts a sentence in an element; no line ends within a shape.
-function tell(element, text) {
-  if (element.textContent === text) return; // it is read aloud where it changes
-  const parts = text.split(/(\([\d, ]+\))/);
-  element.replaceChildren(
-    ...parts.map((part, i) => (i % 2 ? h("span", { class: "mg-unbroken" }, part) : part)),
-  );
-}
+// Puts a sentence in an element; it is read aloud where it changes.
+const tell = (element, text) =>
+  element.textContent === text || element.replaceChildren(...unbroken(text));
 
 // Long: a closure, whose functions share these elements and the state.
 export function drawPanel(trace, t, stateAt, inputs) {

@@ -1,7 +1,7 @@
 // The table: a row for each node (or closed group) on view, a column for each pass. Of a long table
 // only the rows near those that are seen are drawn; two empty ones take the place of the others.
 
-import { h, motion, nodeAt, setText, tableHead } from "./dom.js";
+import { h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
 import { cellsBeside } from "./beside.js";
 import { key } from "./fold.js";
 import {
@@ -22,7 +22,7 @@ const WIDE = 30; // characters of an array that a cell shows; the rest is its ti
 const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
-const FOLDED = 16; // characters in such a line, as stepper.css has them
+const FOLDED = 11; // characters in such a line, as stepper.css has them
 
 // redrawn(): called when other rows were drawn.
 // Long: a closure, whose functions share these elements and the state.
@@ -69,7 +69,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     return h(
       "tr",
       { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
-      h("th", { scope: "row" }, jump, small && h("small", null, small), marks),
+      h("th", { scope: "row" }, jump, small && h("small", null, unbroken(small)), marks),
       h("td", { class: "mg-made" }, makingOf(node)),
       ...cells,
     );

@@ -6,7 +6,7 @@ import { makeClock } from "./clock.js";
 import { h, nodeAt, onceDrawn } from "./dom.js";
 import { columnOf, folder, problem, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
-import { drawGraph } from "./graph.js";
+import { drawGraph, touched } from "./graph.js";
 import { linkHighlights, markDifference } from "./highlight.js";
 import { listenKeys } from "./keys.js";
 import { drawPanel } from "./panel.js";
@@ -291,7 +291,7 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      graph?.follow(step?.node, smooth);
+      graph?.follow(touched(step), smooth);
       table.follow(step, smooth);
     });
   }
