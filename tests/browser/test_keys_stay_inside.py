@@ -45,10 +45,15 @@ KEYS = (
     ["d", "d", "m", "y"],
     ["r", "c", "v", "z"],
     ["i", "l", "Shift+M", "Shift+L"],
+    ["Enter", "Shift+Enter", "Ctrl+Enter", "Alt+Enter"],
+    ["Delete", "Backspace", "Ctrl+A", "Meta+A", "Ctrl+B", "Meta+B"],
+    ["d", "d", "x", "Ctrl+Shift+Minus", "Escape"],
 )
-"""What JupyterLab and Notebook 7 do with them: insert, cut, delete, change, copy, paste and
-merge cells. Each control gets one of the groups; of controls of every sort there are several.
+"""What JupyterLab and Notebook 7 do with them: insert, cut, delete, change, copy, paste, merge,
+run, edit, select and split cells, and close the sidebar. Each control gets one of the groups; of
+controls of every sort there are several.
 """
+CODES = {"Enter": 13, "Delete": 46, "Backspace": 8, "Escape": 27, "Minus": 189}
 CONTROLS = "button, input, select, summary, a[href], [tabindex]"
 STATE = """() => {
     const panel = window.jupyterapp.shell.currentWidget, notebook = panel.content;
@@ -56,31 +61,38 @@ STATE = """() => {
         cells: notebook.widgets.map((cell) => [cell.model.id, cell.model.type,
             cell.model.sharedModel.getSource()]),
         mode: notebook.mode,
+        sidebar: window.jupyterapp.shell.leftCollapsed,
         dialogs: document.querySelectorAll(".jp-Dialog").length,
         kernel: panel.sessionContext.session.kernel.id,
         heard: window.heard,
     };
 }"""
-LETTERS = """async (root, [selector, groups, pressed]) => {
-    const state = STATE, before = JSON.stringify(state());
+PRESSED = """async (root, [selector, groups, pressed, codes]) => {
+    const state = STATE, notebook = window.jupyterapp.shell.currentWidget.content,
+        all = () => JSON.stringify([state(), notebook.activeCellIndex,
+            notebook.selectedCells.length]);
     let count = 1;
     for (let i = 0; i < count; i++) {
-        const all = [root, ...root.querySelectorAll(selector)]
+        const controls = [root, ...root.querySelectorAll(selector)]
             .filter((e) => e.checkVisibility() && !e.disabled);
-        const control = all[i % (count = all.length)];
+        const control = controls[i % (count = controls.length)];
         control.focus({ preventScroll: true });
         if (document.activeElement !== control)
             continue;  // a text that only programs can focus has no keys of its own
+        const before = all();  // the focus has made the cell the active one
         for (const key of groups[pressed++ % groups.length]) {
-            const shiftKey = key.startsWith("Shift+"), letter = key.at(-1).toUpperCase(),
-                code = (/\\d/.test(letter) ? "Digit" : "Key") + letter,
-                like = { key: shiftKey ? letter : key, code, keyCode: letter.charCodeAt(0),
-                    shiftKey, bubbles: true, cancelable: true, composed: true };
+            const name = key.split("+").at(-1), letter = name.toUpperCase(),
+                code = name in codes ? name : (/\\d/.test(name) ? "Digit" : "Key") + letter,
+                held = Object.fromEntries(["shift", "ctrl", "alt", "meta"]
+                    .map((one) => [`${one}Key`, key.toLowerCase().includes(`${one}+`)])),
+                like = { key: name in codes || !held.shiftKey ? name : letter, code,
+                    keyCode: codes[name] ?? letter.charCodeAt(0),
+                    ...held, bubbles: true, cancelable: true, composed: true };
             for (const kind of ["keydown", "keyup"])
                 document.activeElement.dispatchEvent(new KeyboardEvent(kind, like));
         }
         await new Promise((done) => setTimeout(done));
-        if (JSON.stringify(state()) !== before) return control.outerHTML.slice(0, 120);
+        if (all() !== before) return control.outerHTML.slice(0, 120);
     }
     return [count, pressed];
 }"""
@@ -128,7 +140,7 @@ def test_no_key_of_a_viewer_reaches_the_notebook(lab, visit, app):
     a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(page, viewer)
     (element,) = roots(lab, page, "element").all()
     what_is_drawn_again_keeps_the_focus(page, element)
-    letters_on_every_control_leave_the_notebook_as_it_is(lab, page)
+    keys_on_every_control_leave_the_notebook_as_it_is(lab, page)
 
 
 def what_is_drawn_again_keeps_the_focus(page, viewer):
@@ -165,13 +177,18 @@ def a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(page, viewer):
     for key in ("Enter", "b", "x", "d", "d"):
         page.keyboard.press(key)
     assert page.evaluate(STATE) == before
+    viewer.locator(".mg-btn-next").focus()
+    for key in ("Escape", "b", "x", "d", "d", "Delete"):  # the focus leaves the viewer
+        page.keyboard.press(key)
+    assert page.evaluate(STATE) == before | {"heard": before["heard"] + 5}
 
 
-def letters_on_every_control_leave_the_notebook_as_it_is(lab, page):
+def keys_on_every_control_leave_the_notebook_as_it_is(lab, page):
     pressed = 0
     for name in ("stepper", "pair", "element", "sliders", "training"):
         for part in roots(lab, page, name).all():
-            found = part.evaluate(LETTERS.replace("STATE", STATE), [CONTROLS, KEYS, pressed])
+            given = [CONTROLS, KEYS, pressed, CODES]
+            found = part.evaluate(PRESSED.replace("STATE", STATE), given)
             assert isinstance(found, list), f"{name}: {found}"
             count, pressed = found
             assert count > 1, name
