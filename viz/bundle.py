@@ -17,11 +17,12 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-_IMPORT = re.compile(r'^import \{[^}]*\} from "(\.{1,2}/[^"]+)";\n', re.M)
+# Of lines: each begins with the end of the one before, which `re` finds faster than ^ with re.M.
+_IMPORT = re.compile(r'\nimport \{[^}]*\} from "(\.{1,2}/[^"]+)";(?=\n)')
 _JSON = re.compile(
-    r'^import (\w+) from "(\.{1,2}/(?:[\w.]+/)*\1\.json)" with \{ type: "json" \};\n', re.M
+    r'\nimport (\w+) from "(\.{1,2}/(?:[\w.]+/)*\1\.json)" with \{ type: "json" \};(?=\n)'
 )
-_EXPORT = re.compile(r"^export (?=(?:async )?function |const |let |class )", re.M)
+_EXPORT = re.compile(r"\nexport (?=(?:async )?function |const |let |class )")
 _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
 _OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 
@@ -73,7 +74,8 @@ def parts(
         text = (instead or {}).get("/".join(path.parts[-2:])) or path.read_text(encoding="utf-8")
         if path.name == "views.js":
             text = _without_views(text, without)
-        for name in [*(found for _, found in _JSON.findall(text)), *_IMPORT.findall(text)]:
+        lines = f"\n{text}"
+        for name in [*(found for _, found in _JSON.findall(lines)), *_IMPORT.findall(lines)]:
             visit(Path(os.path.normpath(path.parent / name)))
         open_.pop()
         done[path] = text
@@ -136,7 +138,7 @@ def _plain(path: Path, text: str) -> str:
     if path.suffix == ".json":
         packed = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
         return f"const {path.stem} = {packed};\n"
-    return _EXPORT.sub("", _IMPORT.sub("", _JSON.sub("", text))).strip() + "\n"
+    return _EXPORT.sub("\n", _IMPORT.sub("", _JSON.sub("", f"\n{text}"))).strip() + "\n"
 
 
 @cache

@@ -28,8 +28,9 @@ def _template(depth: int) -> str:
 _WHOLE = re.compile(rf"{_TEXT}|{_template(2)}|//[^\n]*|/\*.*?\*/|{_PATTERN}", re.S)
 """What is taken as it stands, and comments."""
 
+# Each begins with a character that is looked for: what stands before it is tested second, since
+# `re` would test it at every place.
 _SPACES = (
-    (r"[ \t]{2,}|\t", " "),
     (r" (?:(?=[{}()\[\];,<>=!?:&|*%^~.])|(?<=[{}()\[\];,<>=!?:&|*%^~.] ))", ""),
     # two signs in a row mean something else
     (r" (?:(?<=[\w$\0] )(?=[+\-/])|(?<=[+\-] )(?=[\w$\0])|(?<=/ )(?=[\w$]))", ""),
@@ -38,11 +39,11 @@ _SPACES = (
     (r",(?<=[^,\[],)(?=[}\])])", ""),
     (r";(?=\})", ""),  # (no loop here has an empty body)
     # shorter words for what is the same to a program that runs
-    (r"(?<![\w$)\]])\((\w+)\)(?==>)", r"\1"),
-    (r"(?<![\w.$])0(?=\.\d)", ""),
-    (r"(?<![\w.$])true\b(?!:)", "!0"),
-    (r"(?<![\w.$])false\b(?!:)", "!1"),
-    (r"(?<![\w.$])const(?=[ {\[])", "let"),
+    (r"\((?<![\w$)\]]\()(\w+)\)(?==>)", r"\1"),
+    (r"0(?<![\w.$]0)(?=\.\d)", ""),
+    (r"true(?<![\w.$]true)\b(?!:)", "!0"),
+    (r"false(?<![\w.$]false)\b(?!:)", "!1"),
+    (r"const(?<![\w.$]const)(?=[ {\[])", "let"),
 )
 
 
@@ -52,7 +53,7 @@ def squeezed_style(text: str) -> str:
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     spaced = " ".join(bare.split()).replace(": ", ":")
     tight = re.sub(" (?:(?=[{};,])|(?<=[{};,] ))", "", spaced)
-    return re.sub(r"(?<![\w.-])0(?=\.\d)", "", tight).replace(";}", "}").strip() + "\n"
+    return re.sub(r"0(?<![\w.-]0)(?=\.\d)", "", tight).replace(";}", "}").strip() + "\n"
 
 
 @cache
@@ -67,7 +68,9 @@ def squeezed(text: str) -> str:
         return "\0"
 
     lines = map(str.strip, _WHOLE.sub(taken, text).split("\n"))
-    bare = "\n".join(filter(None, lines))
+    bare = "\n".join(filter(None, lines)).replace("\t", " ")
+    while "  " in bare:
+        bare = bare.replace("  ", " ")
     for spaces, fewer in _SPACES:
         bare = re.sub(spaces, fewer, bare)
     pieces = bare.strip().split("\0")
