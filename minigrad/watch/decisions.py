@@ -43,10 +43,14 @@ def decision(
     for key, part in (("runs", runs), ("skips", skips)):
         if span := _span(part, place):
             told[key] = span
+    follows = _outcome(told)
     if isinstance(node, ast.IfExp):
-        parts = f"{ast.unparse(runs)} is computed, {ast.unparse(skips)} is not"
-        return told, f"{whole} is {'true' if truth else 'false'}: {parts}."
-    return told, _sentence(whole, told)
+        follows = f"{ast.unparse(runs)} is computed, {ast.unparse(skips)} is not"
+    if isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+        # the step of the comparison has said its truth: v2 = (v1 > 1) = False
+        return told, f"Therefore {follows}." if follows else ""
+    answered = f"{whole} is {'true' if truth else 'false'}"
+    return told, f"{answered}: {follows}." if follows else f"{answered}."
 
 
 def _asks(node: ast.AST, found: Range) -> bool:
@@ -95,15 +99,14 @@ def _span(part: Any, place: Place) -> Span | None:
     return None if found is None else place(found)
 
 
-def _sentence(test: str, told: dict[str, Any]) -> str:
-    answer = "true" if told["answer"] else "false"
+def _outcome(told: dict[str, Any]) -> str:
+    """What follows, in words; nothing where no line depends on it."""
     if told["loop"]:
-        what = "the loop runs once more" if told["answer"] else "the loop ends"
-        return f"{test} is {answer}: {what}."
+        return "the loop runs once more" if told["answer"] else "the loop ends"
     runs, skips = told.get("runs"), told.get("skips")
     said = [f"{_lines(runs)} {'runs' if runs[0] == runs[2] else 'run'}"] if runs else []
     said += [f"{_lines(skips)} {'does' if skips[0] == skips[2] else 'do'} not run"] if skips else []
-    return f"{test} is {answer}" + (f": {', '.join(said)}." if said else ".")
+    return ", ".join(said)
 
 
 def _lines(span: Span) -> str:

@@ -327,7 +327,7 @@ class TraceRecorder(TraceWriter):
         if name is not None and found is not None and step is not None:
             step.setdefault("decides", []).append(found[0])
             self.by_id[name]["decides"] = step["decides"]
-            step["say"] += " " + found[1]
+            step["say"] = f"{step['say']} {found[1]}".rstrip()
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""

@@ -198,7 +198,7 @@ def test_a_condition_says_what_runs_and_what_does_not():
     ]
     assert not any(n.get("dangling") for n in trace["nodes"] if "decides" in n)
     said = next(s["say"] for s in trace["steps"] if s.get("decides"))
-    assert said.endswith("x > 0 is true: line 3 runs, lines 4 to 7 do not run.")
+    assert said.endswith("= True. Therefore line 3 runs, lines 4 to 7 do not run.")
 
 
 @pytest.mark.parametrize(("x", "line"), [(-0.5, 5), (-2.0, 7)])
