@@ -44,8 +44,7 @@ from typing import TYPE_CHECKING, Any
 # These three modules have the names of their functions: imported later, the module would
 # replace the function.
 from minigrad.viz.compare import compare
-from minigrad.viz.display import show, training_step
-from minigrad.viz.jacobian import jacobian
+from minigrad.viz.display import jacobian, show, training_step
 from minigrad.viz.page import iframe, to_html
 from minigrad.viz.reading import TraceError
 from minigrad.viz.sliders import sliders

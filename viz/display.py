@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
+from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.page import VIEWS, TraceFrame, iframe
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
@@ -49,7 +50,9 @@ def show(
         function.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
-        views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`.
+        views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`. With
+        "jacobian" a function is run once for each column or row, as :func:`minigrad.viz.jacobian`
+        does; a view for which a Trace has nothing says so.
         browser: outside of notebooks, write the page to a temporary file and open it in a web
         browser.
         options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and
@@ -100,11 +103,47 @@ def show(
             f" browser, {', '.join(TRACED)}. The function's arguments are given without their"
             " names, as in viz.show(f, 2.0, 5.0)"
         )
-    trace = trace_function(f_or_trace, *args, mode=mode, **{"partial": True, **options})
+    if "jacobian" in views and mode in PASSES:
+        trace = _with_jacobian(f_or_trace, args, mode, lang, options)
+    else:
+        trace = trace_function(f_or_trace, *args, mode=mode, **{"partial": True, **options})
     if "error" in trace:
         step = step or len(trace["steps"])  # where it failed
     shown = _best(trace, step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
+
+
+def jacobian(
+    f: Callable[..., Any],
+    *args: Any,
+    by: str = "both",
+    step: int = 0,
+    lang: str = "en",
+    views: Sequence[str] = (),
+    **options: Any,
+) -> Any:
+    """Show how the Jacobian of ``f`` at ``args`` fills. See
+    :func:`minigrad.viz.jacobian.jacobian_trace` for ``by``, :func:`show` for the rest.
+    """
+    trace = jacobian_trace(f, *args, by=by, lang=lang, **options)
+    return show(trace, step=step, lang=lang, views=views)
+
+
+PASSES = {"forward": "columns", "reverse": "rows", "both": "both"}
+"""By what the passes of each mode fill a Jacobian."""
+
+
+def _with_jacobian(
+    f: Callable[..., Any], args: Sequence[Any], mode: str, lang: str, options: Mapping[str, Any]
+) -> Any:
+    """The Trace of a function for which the Jacobian is asked as a view: with a pass for each of
+    its columns or rows, for one result of single numbers too."""
+    if others := [name for name in options if name not in ("names", "title")]:
+        raise TypeError(
+            f"show: {others[0]}= cannot be given with views=['jacobian'], whose passes have seeds"
+            " of their own; leave one of them out"
+        )
+    return jacobian_trace(f, *args, by=PASSES[mode], lang=lang, **options)
 
 
 def training_step(

@@ -139,25 +139,6 @@ def _filled(
     }
 
 
-def jacobian(
-    f: Callable[..., Any],
-    *args: Any,
-    by: str = "both",
-    step: int = 0,
-    lang: str = "en",
-    views: Sequence[str] = (),
-    **options: Any,
-) -> Any:
-    """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``,
-    :func:`minigrad.viz.show` for the rest.
-    """
-    from minigrad.viz.display import show
-
-    return show(
-        jacobian_trace(f, *args, by=by, lang=lang, **options), step=step, lang=lang, views=views
-    )
-
-
 def _count(f: Callable[..., Any], args: tuple[Any, ...]) -> int:
     counted: list[int] = []
 

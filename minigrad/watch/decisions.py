@@ -49,8 +49,8 @@ def decision(
     if isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
         # the step of the comparison has said its truth: v2 = (v1 > 1) = False
         return told, f"Therefore {follows}." if follows else ""
-    answered = f"{whole} is {'true' if truth else 'false'}"
-    return told, f"{answered}: {follows}." if follows else f"{answered}."
+    truly = f"{whole} is {'true' if truth else 'false'}"
+    return told, f"{truly}: {follows}." if follows else f"{truly}."
 
 
 def _asks(node: ast.AST, found: Range) -> bool:

@@ -76,7 +76,10 @@ def view(viewer, name):
 
 
 def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
-    viewer = show(trace_function(f, 2.0, 5.0), views=["cut"])
+    viewer = show(trace_function(f, 2.0, 5.0), views=["cut", "jacobian"])
+    assert viewer.locator(".mg-views > p").all_inner_texts() == [
+        "This trace has nothing for the view “jacobian”."
+    ]
     assert viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)") == [
         "cut"
     ]
@@ -990,7 +993,7 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
     for k in (0, 8, 12):
         to(viewer, k)
         here = [
-            re.fullmatch(r"Pass \d of \d; (\d+) products so far\.", text)
+            re.fullmatch(r"Pass \d of \d; products so far: (\d+)\.", text)
             for text in said.all_inner_texts()
         ]
         assert all(here), "who has to guess first is not told the totals"
@@ -1000,7 +1003,7 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
     to(viewer, len(trace["steps"]))
     counts = said.all_inner_texts()
     assert counts[0].startswith("Pass 3 of 3") and counts[1].startswith("Pass 2 of 2")
-    products = [int(re.search(r"(\d+) products in all", c)[1]) for c in counts]
+    products = [int(re.search(r"products in all: (\d+)", c)[1]) for c in counts]
     assert products == list(total.values())
     assert products[1] < products[0], (
         "two outputs and three inputs: reverse mode needs fewer products"

@@ -10,6 +10,7 @@ import pytest
 from minigrad.viz.jacobian import jacobian_trace
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.trace import TraceError, check_laws, state_at, validate
 from minigrad.trace.replay import single_passes
 
@@ -159,3 +160,23 @@ def test_a_malformed_matrix_is_no_trace(change, message):
     change(trace)
     with pytest.raises(TraceError, match=message):
         validate(trace)
+
+
+@pytest.mark.parametrize(
+    ("mode", "passes"),
+    [
+        ("both", ["forward"] * 2 + ["reverse"]),
+        ("forward", ["forward"] * 2),
+        ("reverse", ["reverse"]),
+    ],
+)
+def test_the_view_may_be_asked_for_with_a_function_of_single_numbers(mode, passes):
+    """The gradient is then the one row; seeds of one's own do not fit."""
+    f = lambda x, y: x * y
+    trace = viz.show(f, 2.0, 5.0, views=["jacobian"], mode=mode, title="product").trace
+    assert [one["mode"] for one in trace["passes"]] == passes and trace["title"] == "product"
+    assert trace["jacobian"] == {"rows": ["v1"], "columns": ["x", "y"]}
+    assert state_at(trace, len(trace["steps"])).entries == {(0, 0): 5.0, (0, 1): 2.0}
+    assert "jacobian" not in viz.show(f, 2.0, 5.0, views=["jacobian"], mode="primal").trace
+    with pytest.raises(TypeError, match=r"cotangent= cannot be given with views=\['jacobian'\]"):
+        viz.show(f, 2.0, 5.0, views=["jacobian"], cotangent=3.0)

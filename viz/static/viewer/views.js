@@ -38,7 +38,9 @@ export function viewShelf(host, wanted = [], before = null) {
   const { trace, t } = host,
     ready = VIEWS.filter((view) => view.ready(trace)),
     open = new Map();
-  const box = h("div", { class: "mg-views" }),
+  const lacks = wanted.filter((name) => !before && ready.every((view) => view.name !== name)),
+    say = (name) => h("p", { class: "mg-sumup" }, t("viewLacks", { name }));
+  const box = h("div", { class: "mg-views" }, lacks.map(say)),
     beside = h("div", { class: "mg-beside-controls" });
   const changed = [];
   function set(view, on) {
