@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.viz.adapters import Writer
+from minigrad.viz.adapters.writer import known_operation
 
 import minigrad as mg
 from minigrad import viz
 from minigrad.trace import first_divergence, validate
 from minigrad.trace.diff import twins
 from minigrad.trace.replay import check_laws, state_at
-from minigrad.trace.text import text_of
+from minigrad.trace.text import table, text_of
 from minigrad.watch import trace_function
 from minigrad.watch.derivatives import Rules
 
@@ -172,6 +173,47 @@ def test_a_set_of_operands_is_read_in_the_order_of_the_step_back(f, monkeypatch)
         assert first_divergence(wanted, found) is None
         assert twins(wanted, found) == {name: name for name in ("x", "y", "v1", "v2")}
     assert [e["slot"] for e in viz.trace_of(x * x)["edges"]] == [0, 1]
+
+
+class Powers(Value):
+    """It calls its powers as micrograd does: the exponent stands in the operation's name."""
+
+    op = "**{}"
+
+    def __pow__(self, n):
+        out = Powers(self.data**n, (self,), self.op.format(n))
+
+        def back():
+            self.grad += n * self.data ** (n - 1) * out.grad
+
+        out._backward = back
+        return out
+
+
+@pytest.mark.parametrize("op", ["**{}", "^{}", "pow({})", "pow{}", "__pow__{}"])
+@pytest.mark.parametrize("n", [3, -1, 0.5])
+def test_the_powers_of_another_engine_are_minigrad_s(op, n, monkeypatch):
+    """A right engine is not called wrong; its steps say the power and its rule."""
+    monkeypatch.setattr(Powers, "op", op)
+    f = lambda x, y: (x**n) * y + y
+    wanted = trace_function(f, 2.0, 4.0, mode="reverse")
+    found = viz.trace_of(f(Powers(2.0, label="x"), Value(4.0, label="y")))
+    assert first_divergence(wanted, found) is None
+    assert "pow" in [node.get("op") for node in found["nodes"]]
+    assert f"x^{n}".replace("-", "−") in table(found)
+    assert any(" · x^" in step["say"] for step in found["steps"]), "the rule of the power"
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "known"),
+    [
+        ("ReLU", 1, "relu"), ("__mul__", 2, "mul"), ("radd", 2, "add"), ("-", 1, "neg"),
+        ("−", 2, "sub"), ("ln", 1, "log"), ("**", 2, "pow_tensor"), ("max", 2, "maximum"),
+        ("my op", 1, "my op"), ("power", 1, "pow"), ("pow2", 2, "pow2"), ("Truediv", 2, "div"),
+    ],
+)  # fmt: skip
+def test_what_other_engines_call_operations(name, operands, known):
+    assert known_operation(name, operands) == (known, None)
 
 
 def test_an_engine_with_partials():

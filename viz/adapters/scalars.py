@@ -26,7 +26,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minigrad.viz.adapters.writer import OTHER_NAMES, Writer
+from minigrad.viz.adapters.writer import Writer
 from minigrad.viz.traversal import operands_first
 
 NUMBER = ("data", "value", "primal", "val")
@@ -183,8 +183,7 @@ def _first(value: Any, names: Iterable[str]) -> Any:
 
 
 def _operation(node: Any) -> str:
-    found = str(_first(node, OPERATION) or type(node).__name__).strip()
-    return found if found in OTHER_NAMES else found.strip("_").lower()
+    return str(_first(node, OPERATION) or type(node).__name__).strip()
 
 
 def _is_plain_constant(node: Any) -> bool:

@@ -16,6 +16,7 @@ the same as for minigrad's own Traces (``minigrad.watch.sentences``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -34,11 +35,30 @@ from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
 """Operations that are written between their operands."""
-OTHER_NAMES = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "·": "mul", "/": "div",
-    "truediv": "div", "@": "matmul", "mm": "matmul"}  # fmt: skip
+OTHER_NAMES = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "·": "mul", "×": "mul", "/": "div",
+    "÷": "div", "truediv": "div", "@": "matmul", "mm": "matmul", "dot": "matmul", "plus": "add",
+    "minus": "sub", "times": "mul", "multiply": "mul", "subtract": "sub", "divide": "div",
+    "negative": "neg", "ln": "log", "logistic": "sigmoid", "σ": "sigmoid", "**": "pow",
+    "^": "pow", "power": "pow", "radd": "add", "rmul": "mul"}  # fmt: skip
 """What other engines call operations of minigrad: in a Trace they have one name, so that two can be
 compared.
 """
+BY_OPERANDS = {("pow", 2): "pow_tensor", ("sub", 1): "neg", ("max", 2): "maximum",
+    ("min", 2): "minimum"}  # fmt: skip
+"""Operations of one name that minigrad tells apart by the number of their operands."""
+_POWER = re.compile(r"(?:\*\*|\^|pow(?:er)?)[ _]*\(?([-−+]?\d*\.?\d+(?:e[-+]?\d+)?)\)?")
+"""A power whose exponent stands in its name, as micrograd's **2 has it."""
+
+
+def known_operation(name: str, operands: int) -> tuple[str, dict[str, Any] | None]:
+    """minigrad's name of another engine's operation, and its parameters if the name holds them."""
+    plain = name.strip().strip("_").lower()
+    power = _POWER.fullmatch(plain)
+    if power is not None and operands == 1:
+        n = float(power[1].replace("−", "-"))
+        return "pow", {"n": int(n) if n.is_integer() else n}
+    found = OTHER_NAMES.get(plain, plain if plain in registry else name)
+    return BY_OPERANDS.get((found, operands), found), None
 
 
 class Writer(TraceDocument):
@@ -122,7 +142,9 @@ class Writer(TraceDocument):
             )
         for operand in operands:
             self._known(operand)
-        operation = OTHER_NAMES.get(operation, operation)
+        foreign = params is None
+        if foreign:
+            operation, params = known_operation(operation, len(operands) + len(absent))
         label = self._fresh("v", numbered=True)
         written = [notation.symbol(o) for o in operands]
         for place in absent:
@@ -134,7 +156,7 @@ class Writer(TraceDocument):
             node["name"] = name
         if span is not None:
             node["span"] = span
-        self._note(label, operation, operands, params)
+        self._note(label, operation, operands, params, foreign)
         self._slots[label] = [self.add_edge(o, label, slot) for slot, o in enumerate(operands)]
         lit = [edge["id"] for edge in self._slots[label]]
         reads = [[o, "v"] for o in dict.fromkeys(operands) if o in self.values]
@@ -303,7 +325,9 @@ class Writer(TraceDocument):
         found = self.finished(self.title, inputs, results, self.seeds, **more)
         return validate({**found, "nodes": nodes})
 
-    def _note(self, label: str, operation: str, operands: Sequence[str], params: Any) -> None:
+    def _note(
+        self, label: str, operation: str, operands: Sequence[str], params: Any, foreign: bool
+    ) -> None:
         """Remembers how a value was made, where minigrad has an operation of that name."""
         primitive = registry.get(operation)
         if primitive is None or primitive.variadic or len(primitive.inputs) != len(operands):
@@ -315,25 +339,29 @@ class Writer(TraceDocument):
             return
         names = tuple(notation.symbol(operand) for operand in operands)
         self._rules.note(label, Made(primitive, likes, names, dict(params or {})))
-        if params is None:
-            self._foreign[label] = primitive
+        if foreign:
+            self._foreign[label] = primitive, params or {}
 
     def _rule(self, node: str, slot: int, upstream: Any, product: Any) -> Any:
         """The rule of a step as a formula. None where there is none, or where it does not give
         what another engine has sent.
         """
-        primitive = self._foreign.get(node)
-        if primitive is not None and not self._gives(primitive, node, slot, upstream, product):
+        known = self._foreign.get(node)
+        if known is not None and not self._gives(*known, node, slot, upstream, product):
             return None
         return self._rules.pulled(node, slot)
 
-    def _gives(self, primitive: Any, node: str, slot: int, upstream: Any, product: Any) -> bool:
+    def _gives(
+        self, primitive: Any, params: Any, node: str, slot: int, upstream: Any, product: Any
+    ) -> bool:
         values = [self.values.get(edge["src"]) for edge in self._slots[node]]
         if any(v is None or np.asarray(v).dtype.kind != "f" for v in values):
             return False
         inputs = [mg.tensor(np.asarray(v), dtype=mg.float64, requires_grad=True) for v in values]
         try:
-            sent = mg.autograd.grad(primitive(*inputs), inputs[slot], mg.tensor(upstream))[0]
+            sent = mg.autograd.grad(
+                primitive(*inputs, **params), inputs[slot], mg.tensor(upstream)
+            )[0]
             found = sent.detach().numpy()
         except Exception:  # the operation of that name takes other operands: no rule is said
             return False
