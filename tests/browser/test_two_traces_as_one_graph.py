@@ -3,6 +3,7 @@ values."""
 
 import copy
 
+import numpy as np
 import pytest
 from minigrad.viz.reading import plain, runs
 
@@ -113,6 +114,26 @@ def test_before_and_after_a_step_is_told_without_a_verdict(show, visit):
         assert said in repr(pair)
     to(viewer, len(before["steps"]))
     assert "w" in of_class(viewer, "mg-unlike")
+
+
+def test_of_arrays_whose_ranges_are_alike_the_first_element_that_differs_is_shown(show, visit):
+    def f(w):
+        return (w * w).sum()
+
+    w = [[0.5, -1.0, 0.25], [1.0, 0.75, -0.5]]
+    other = [w[0], [1.0, 0.75, -0.625]]
+    traces = [trace_function(f, one, mode="reverse") for one in (w, other)]
+    viewer = show(viz.compare(*traces, ("before", "after"), reference=False).to_html())
+    large = visit.page.locator(".mg-parted dd").all_inner_texts()
+    assert large == ["[1, 2]: −0.5", "[1, 2]: −0.625"]
+    to(viewer, len(traces[0]["steps"]))
+    row = viewer.locator("tr[data-node='w'] td.mg-unlike-value").all_inner_texts()
+    assert row == ["[1, 2]: −0.5 ≠ −0.625", "[1, 2]: −1 ≠ −1.25"]
+    wide = np.arange(100.0).reshape(4, 25)
+    other = np.where(wide == 12, 7.0, wide)
+    traces = [trace_function(f, one, mode="primal") for one in (wide, other)]
+    show(viz.compare(*traces).to_html())
+    assert visit.page.locator(".mg-parted dd").all_inner_texts() == ["[0, 12]: 12", "[0, 12]: 7"]
 
 
 def test_other_programs_share_what_they_share(show, visit, reference):

@@ -25,7 +25,7 @@ export const decidedLines = () => [];
 
 _OF_ONE_TRACE = """
 export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
-export const markBeside = () => null;
+export const markBeside = () => null, unlikeText = () => "", widenBeside = markBeside;
 """
 """The viewer's module of comparisons as it is for one Trace."""
 

@@ -1,6 +1,26 @@
 // Another Trace beside this one: where the two agree and where they differ.
 
 import { key } from "./fold.js";
+import { brief, short } from "./numbers.js";
+
+// Two values that differ, as texts; where the texts of two arrays are alike, the first of the
+// elements at hand in which they differ, behind its index. Returns [index, text, text].
+export function apart(a, b, text = brief) {
+  const told = [text(a), b === null ? "∅" : text(b)],
+    chosen = a?.chosen && String(a.chosen.at) === String(b?.chosen?.at),
+    [own, other] = chosen ? [a.chosen, b.chosen] : [a, b],
+    k = own?.sample?.findIndex((v, k) => short(v) !== short(other?.sample?.[k])) ?? -1;
+  return told[0] !== told[1] || k < 0
+    ? ["", ...told]
+    : [`[${indexOf(own.at?.[k] ?? k, a.shape)}]: `, short(own.sample[k]), short(other.sample[k])];
+}
+const indexOf = (flat, shape) =>
+  shape
+    .reduceRight(
+      ([rest, at], size) => [Math.floor(rest / size), [rest % size, ...at]],
+      [flat, []],
+    )[1]
+    .join(", ");
 
 // Of a Trace that stands beside another one: the other's values where they differ, null where it
 // has none. shown: those whose own value is final in a state; a sum that grows is not compared.
@@ -27,4 +47,20 @@ export function markBeside({ classList }, ids, { beside, columns }, theirs, stat
   classList.toggle("mg-agrees", known.length > 0 && !differs && side === null);
   classList.toggle("mg-only-first", side === 0);
   classList.toggle("mg-only-second", side === 1);
+}
+
+// Two values that differ, in one cell of the table.
+export function unlikeText(value, other, text) {
+  const [at, own, theirs] = apart(value, other, text);
+  return `${at}${own} ≠ ${theirs}`;
+}
+
+// The letters that such a cell takes, for each column's width.
+export function widenBeside(widest, { beside, steps }, text) {
+  for (const [id, column, other] of beside?.cells ?? []) {
+    const written = ([node, key]) => node === id && key === column,
+      own = steps.findLast((step) => step.writes?.some(written)).writes.find(written)[2],
+      wide = unlikeText(own, other, text).length;
+    widest.set(column, Math.max(widest.get(column), wide));
+  }
 }

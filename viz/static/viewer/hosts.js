@@ -1,6 +1,7 @@
 // What a host may hand over: one Trace; a pair of Traces to compare; a grid of Traces behind
 // sliders. Each becomes a viewer on one clock.
 
+import { apart } from "./beside.js";
 import { h } from "./dom.js";
 import { labelOf, math } from "./formulas.js";
 import { brief, short } from "./numbers.js";
@@ -49,11 +50,10 @@ function differenceBox(union, difference, names, t, go) {
   const said = difference
       ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
       : t("pairSame"),
-    { node, column, step, expected, got, kind } = difference ?? {},
+    { node, column, step, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column],
-    value = (name, shown) =>
-      h("div", null, h("dt", null, name), h("dd", null, madeBy(shown, t, brief)));
+    value = (name, shown) => h("div", null, h("dt", null, name), h("dd", null, shown));
   const large =
     known &&
     (column || kind === "structure") &&
@@ -61,7 +61,11 @@ function differenceBox(union, difference, names, t, go) {
       "div",
       { class: "mg-parted" },
       math([{ t: "sym", ...labelOf(known), accent }]),
-      h("dl", null, value(names[0], expected), value(names[1], got)),
+      h(
+        "dl",
+        null,
+        bothOf(difference, t, (one) => brief(one, 24)).map((one, i) => value(names[i], one)),
+      ),
     );
   const jump =
     Number.isInteger(step) &&
@@ -82,9 +86,15 @@ function differenceBox(union, difference, names, t, go) {
   );
 }
 
-// A value; of a node that is made in another way its operation, or the names of its operands.
-const madeBy = (value, t, text = short) =>
-  (Array.isArray(value) ? value.join(", ") : text(value, 24)) || t("pairMissingValue");
+// What either Trace has: values; of a node that is made in another way its operation, or the names
+// of its operands.
+function bothOf({ expected, got }, t, text) {
+  const both = [expected, got],
+    listed = (one) => (Array.isArray(one) ? one.join(", ") : text(one)) || t("pairMissingValue");
+  if (both.some((one) => one === null || Array.isArray(one))) return both.map(listed);
+  const [at, ...told] = apart(expected, got, text);
+  return told.map((one) => at + one);
+}
 
 // Traces that differ in their make, and not in a number, part at no step.
 const whereTheyPart = ({ step }, say, t) =>
@@ -93,14 +103,15 @@ const whereTheyPart = ({ step }, say, t) =>
 // The difference as a sentence. Python brings it in English; in another language it is
 // written from what it says as data.
 function differenceText(trace, difference, t, names) {
-  const { say, kind, node, column, expected, got, edge, reference } = difference;
+  const { say, kind, node, column, expected, got, edge, reference } = difference,
+    [first, second] = bothOf(difference, t, short),
+    both = { first, second, a: names[0], b: names[1] };
   if (!t.foreign) return say;
-  const both = { first: madeBy(expected, t), second: madeBy(got, t), a: names[0], b: names[1] };
   if (!column) return t(kind === "structure" ? "pairMade" : "pairSizes", { node, ...both });
   if (reference === false) return t("pairPlain", { column: t(column), node, ...both });
   const along = trace.edges.find((e) => e.id === edge),
     sender = along && (along.src === node ? along.dst : along.src);
-  const values = { node, column: t(column), sender, expected: short(expected), got: short(got) };
+  const values = { node, column: t(column), sender, expected: first, got: second };
   const sign =
     typeof expected === "number" && expected !== 0 && got === -expected ? ` ${t("pairSign")}` : "";
   return t(kind === "missing" ? "pairMissing" : along ? "pairEdge" : "pairValue", values) + sign;

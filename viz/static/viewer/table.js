@@ -2,7 +2,7 @@
 // only the rows near those that are seen are drawn; two empty ones take the place of the others.
 
 import { h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
-import { cellsBeside } from "./beside.js";
+import { cellsBeside, unlikeText, widenBeside } from "./beside.js";
 import { key } from "./fold.js";
 import {
   captionOf,
@@ -158,12 +158,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     return more;
   }
   measure();
-  for (const [id, column] of trace.beside?.cells ?? []) {
-    const said = steps.findLast((step) => step.writes?.some((w) => w[0] === id && w[1] === column));
-    const own = text(said?.writes.find((w) => w[0] === id && w[1] === column)[2]),
-      other = text(theirs.get(key(id, column)) ?? undefined);
-    widest.set(column, Math.max(widest.get(column), own.length + 3 + other.length));
-  }
+  widenBeside(widest, trace, text);
   const reserves = new Map(
     columns.map((c) => [c.key, h("i", { class: "mg-reserve", "aria-hidden": "true" })]),
   );
@@ -218,7 +213,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const value = state.get(key(source, column));
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
-          said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
+          said = unlike ? unlikeText(value, other, text) : text(value);
         cell.classList.toggle("mg-unlike-value", unlike);
         if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
       }
