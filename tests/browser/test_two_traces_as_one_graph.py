@@ -148,7 +148,7 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert of_class(viewer, "mg-only-first") == ["v4", "v5"]
     assert of_class(viewer, "mg-only-second") == ["v4′", "v5′", "v6"]
     legend = visit.page.locator(".mg-strip .mg-pairname").inner_text()
-    assert "dashed: only in f" in legend and "dotted: only in g" in legend
+    assert "double outline: only in f" in legend and "dotted: only in g" in legend
     formula = next(s["formula"] for s in both["steps"] if s["node"] == "v5′")
     assert formula[0]["node"] == "v5′" and formula[0]["sup"] == "′"
     assert visit.page.locator(".mg-badge").inner_text() == "adjoint · g"

@@ -702,6 +702,8 @@ def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
             reads[k] = step["uses"]
         if step and step.get("free"):
             assert f"Freed: what {', '.join(step['free'])} kept" in text
+    legend = viewer.locator(".mg-lanekey span").all_inner_texts()
+    assert legend == ["bytes held", "kept", "read"]
     assert held[0] == held[-1] == 0 and max(held) == 16, (
         "ln keeps x1, the product both, sin x2: two numbers of 8 bytes"
     )

@@ -154,11 +154,28 @@ export const memoryView = {
       lanes.length > shown.length &&
       h("p", { class: "mg-note" }, t("memoryMore", { n: lanes.length - shown.length }));
     const freeing = trace.steps.some((step) => step.free?.length);
+    const sample = (kind, d, word) =>
+      h(
+        "span",
+        null,
+        s("svg", { class: "mg-square", viewBox: "0 0 14 14" }, s("path", { class: kind, d })),
+        t(word),
+      );
+    const legend = h(
+      "div",
+      { class: "mg-lanekey" },
+      sample("mg-bytes", "M0 12V6h7V2h7v10z", "memoryBytes"),
+      sample("mg-lane", "M0 3h14v8h-14z", "memoryHeld"),
+      shown.some((lane) => lane.reads.length) && sample("mg-tick", "M7 0v14", "read"),
+      shown.some((lane) => lane.spans.some(([, , again]) => again)) &&
+        sample("mg-lane mg-again", "M1 3h12v8h-12z", "memoryTwice"),
+    );
     return {
       box: h(
         "div",
         null,
         now,
+        legend,
         h("div", { class: "mg-memory" }, list, plot),
         rest,
         !freeing && h("p", { class: "mg-note" }, t("memoryKept")),
