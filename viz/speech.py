@@ -61,13 +61,18 @@ def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
     lines = [caption(node)]
     for one in node.get("decides", ())[:1]:
         asks = one.get("asks", "…")
-        asks = asks if len(asks) <= LONGEST else asks[: LONGEST - 1] + "…"
+        asks = _cut(asks, LONGEST)
         if one.get("part"):
             lines.append(t("decides", answer=asks, outcome=_answer(one, t)))
             continue
         lines.append(t("asksWhile" if one["loop"] else "asksIf", asks=asks, answer=_answer(one, t)))
-        lines.append(_outcome(one, t))
+        computes = [_cut(text, LONGEST // 2) for text in one.get("computes", ())]
+        lines.append(_outcome({**one, "computes": computes}, t))
     return [line for line in lines if line]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _answer(found: Mapping[str, Any], t: Words) -> str:
@@ -78,6 +83,9 @@ def _outcome(found: Mapping[str, Any], t: Words) -> str:
     """What follows from a condition: the lines that run and those that do not. Where both stand in
     one line, nothing.
     """
+    if found.get("computes"):
+        one, other = found["computes"]
+        return t("computesOne", one=one, other=other)
     if found["loop"]:
         return t("decidesAgain" if found["answer"] else "decidesEnds")
     spans = {key: (found[key][0], found[key][2]) for key in ("runs", "skips") if key in found}

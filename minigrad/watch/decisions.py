@@ -45,7 +45,8 @@ def decision(
             told[key] = span
     follows = _outcome(told)
     if isinstance(node, ast.IfExp):
-        follows = f"{ast.unparse(runs)} is computed, {ast.unparse(skips)} is not"
+        told["computes"] = computed, left = [ast.unparse(part) for part in (runs, skips)]
+        follows = f"{computed} is computed, {left} is not"
     if isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
         # the step of the comparison has said its truth: v2 = (v1 > 1) = False
         return told, f"Therefore {follows}." if follows else ""

@@ -186,14 +186,16 @@ def question(x):
 def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, visit, axe, size):
     trace = trace_function(question, 2.0)
     viewer = show(trace, *size, step=len(trace["steps"]))
-    asked = next(n["id"] for n in trace["nodes"] if n.get("decides"))
+    asked, chosen = (n["id"] for n in trace["nodes"] if n.get("decides"))
     card = viewer.locator(f".mg-node[data-node='{asked}']")
     said = ["if x > 0: yes", "line 3 runs, line 5 does not run"]
     assert card.locator(".mg-caption").all_text_contents() == said
     rim, caption = card.locator("rect.mg-card"), card.locator(".mg-caption").last
     assert caption.bounding_box()["width"] < rim.bounding_box()["width"]
+    said += viewer.locator(f".mg-node[data-node='{chosen}'] .mg-caption").all_text_contents()
+    assert said[2:] == ["if y < 5: yes", "2.0 is computed, 3.0 is not"]
     still = viz.to_svg(trace, step=len(trace["steps"]))
-    assert all(line in still for line in ["if x &gt; 0: yes", *said[1:]])
+    assert all(line.replace("<", "&lt;").replace(">", "&gt;") in still for line in said)
     assert "true" in card.text_content() and "mg-dangling" not in card.get_attribute("class")
     assert viewer.locator(".mg-skipped").all_text_contents() == ["y = -x", "3.0"]
     if size == (390, 844):
@@ -205,7 +207,9 @@ def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, vis
     assert "line 3 runs, line 5 does not run" in viewer.locator(".mg-say").inner_text()
     chinese = show(trace, *size, step=len(trace["steps"]), lang="zh")
     there = chinese.locator(f".mg-node[data-node='{asked}'] .mg-caption").all_text_contents()
-    assert there == ["if x > 0：是", "执行第 3 行，跳过第 5 行"]
+    there += chinese.locator(f".mg-node[data-node='{chosen}'] .mg-caption").all_text_contents()
+    assert there[:2] == ["if x > 0：是", "执行第 3 行，跳过第 5 行"]
+    assert there[2:] == ["if y < 5：是", "计算 2.0，不计算 3.0"]
     to(chinese, next(i for i, s in enumerate(trace["steps"], 1) if s.get("decides")))
     assert "执行第 3 行，跳过第 5 行" in chinese.locator(".mg-say").inner_text()
 

@@ -197,6 +197,10 @@ def test_a_condition_says_what_runs_and_what_does_not():
         (True, False, "z = z * 1", []),
     ]
     assert not any(n.get("dangling") for n in trace["nodes"] if "decides" in n)
+    computes = [
+        d["computes"] for n in trace["nodes"] for d in n.get("decides", ()) if "computes" in d
+    ]
+    assert computes == [["y", "x"]], "of a conditional expression"
     said = next(s["say"] for s in trace["steps"] if s.get("decides"))
     assert said.endswith("= True. Therefore line 3 runs, lines 4 to 7 do not run.")
 

@@ -27,11 +27,13 @@ export const phaseOf = ({ phase, by }, t) => t(phase) + (by ? ` · ${by}` : "");
 export function decidedLines({ decides: [one] = [] }, t) {
   if (!one) return [];
   const { asks = "…", loop, part } = one,
-    question = asks.length <= LONGEST_QUESTION ? asks : `${asks.slice(0, LONGEST_QUESTION - 1)}…`,
+    cut = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`),
+    question = cut(asks, LONGEST_QUESTION),
+    computes = one.computes?.map((text) => cut(text, LONGEST_QUESTION / 2)),
     answer = answerOf(one, t);
   if (part) return [t("decides", { answer: question, outcome: answer })];
   const asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer });
-  return [asked, outcome(one, t)].filter(Boolean);
+  return [asked, outcome({ ...one, computes }, t)].filter(Boolean);
 }
 const LONGEST_QUESTION = 30; // characters of a question in a card
 
@@ -39,7 +41,8 @@ const answerOf = ({ answer }, t) => t(answer ? "yes" : "no");
 
 // What follows from a condition: the lines that run and those that do not. Where both stand in one
 // line, nothing.
-function outcome({ answer, loop, runs, skips }, t) {
+function outcome({ answer, loop, runs, skips, computes }, t) {
+  if (computes) return t("computesOne", { one: computes[0], other: computes[1] });
   if (loop) return t(answer ? "decidesAgain" : "decidesEnds");
   if (runs && skips && runs[0] === skips[0] && runs[2] === skips[2]) return "";
   const say = ([a, , b], one, many) => t(a === b ? one : many, { a, b }),
