@@ -120,7 +120,7 @@ def explain(
                 origins.pop(cell, None)
                 continue
             read = [tuple(one) for one in step["reads"]]
-            if column != "v":
+            if column == "g" and "uses" not in step:  # a rule that may read anything
                 read += [(end, "v") for edge in step["edges"] for end in ends[edge]]
             known = [origins[one] for one in read if one in origins]
             own = made.get(node) if column == "v" else None
