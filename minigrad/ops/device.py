@@ -13,5 +13,6 @@ move = linear(
     lambda g, *, device, back: move(g, device=back, back=device),
     view=True,
     pointwise=True,
+    notation="move(x, device)",
 )
 """x on `device` (x itself where it is there already); `back` names the device it came from."""

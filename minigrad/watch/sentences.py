@@ -83,7 +83,9 @@ def pushed(
     if spelled:
         formula += [op("="), *numbers]
     formula += [op("="), num(result, "d")]
-    return formula, f"The tangent of {name} is {number(result)}."
+    shown, made = number(result), text_of(rules) if known else ""
+    made = f"{made} = " if made not in ("", shown) else ""
+    return formula, f"The tangent of {name} is {made}{shown}."
 
 
 def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens, str]:

@@ -512,6 +512,8 @@ def test_each_step_names_its_rule() -> None:
     assert said(trace, "tangent", "v5") == (
         "v′5 = ∂v5/∂v3 · v′3 + ∂v5/∂v4 · v′4 = v′3 − v′4 = 5.5 · 1 + 0 · (−1) = 5.5"
     )
+    (told,) = [s["say"] for s in trace["steps"] if (s["phase"], s["node"]) == ("tangent", "v2")]
+    assert told.replace("\u0307", "′") == "The tangent of v2 is x′1 · x2 + x′2 · x1 = 5."
     (sent,) = [s["say"] for s in trace["steps"] if (s["phase"], s["node"]) == ("adjoint", "x2")]
     assert sent.replace(BAR, "").startswith("v4 sends v4 · cos x2 = −0.2837 back to x2")
 

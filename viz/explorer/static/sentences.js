@@ -66,7 +66,10 @@ export function pushedStep(name, terms, value) {
   const formula = [symbolToken(name, "dot", "d"), EQUALS, ...symbols];
   if (known) formula.push(EQUALS, ...rules);
   formula.push(EQUALS, ...numbers, EQUALS, numberToken(value, "d"));
-  return { formula, say: `The tangent of ${name} is ${numberText(value)}.` };
+  const shown = numberText(value),
+    made = textOf(rules);
+  const what = made && made !== shown ? `${made} = ${shown}` : shown;
+  return { formula, say: `The tangent of ${name} is ${what}.` };
 }
 
 // A contribution carried back to an operand, and the sum so far.
