@@ -35,7 +35,7 @@ function mountPair(el, { union, difference, names }, options) {
   el.replaceChildren(keepKeys(root));
   const { node, column } = difference ?? {},
     differs = node ? { node, column } : null;
-  const viewer = mountTrace(place, union, { ...options, heading: false, differs });
+  const viewer = mountTrace(place, union, { ...options, differs });
   return {
     ...viewer,
     root,
