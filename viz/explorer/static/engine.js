@@ -112,6 +112,7 @@ class Run {
       const right = this.evaluate(test.values[k + 1]);
       const answer = this.binary(sign, left, right, test);
       const truth = isValue(answer) ? answer.number : answer;
+      if (isValue(answer)) this.recorder.asked.add(answer.id);
       for (const used of [answer, left]) this.recorder.release(used);
       left = right;
       if (!truth) break;

@@ -66,6 +66,7 @@ export class Recorder {
   constructor(names, place) {
     Object.assign(this, { nodes: [], edges: [], steps: [], inputs: [], outputs: [], seeds: {} });
     this.taken = new Set(names);
+    this.asked = new Set(); // conditions: they lead to what runs
     this.counts = { v: 0, c: 0 };
     this.keeping = new Set();
     this.dead = [];
@@ -299,7 +300,7 @@ export class Recorder {
   // Nodes that lead to no output.
   markDangling() {
     const into = new Map(this.nodes.map(({ id }) => [id, []])),
-      leading = new Set(this.outputs);
+      leading = new Set([...this.outputs, ...this.asked]);
     for (const { src, dst } of this.edges) into.get(dst).push(src);
     for (const node of [...this.nodes].reverse())
       if (leading.has(node.id)) for (const src of into.get(node.id)) leading.add(src);
