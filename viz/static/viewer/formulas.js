@@ -104,15 +104,16 @@ const isAfter = (t) => t.t === "op" && t.text === "→";
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
 // A formula breaks before its second, third … "=" first of all; a part between two of them that is
-// long also before a "+" or "−", then before a "·", then after a comma, outside of brackets before
-// inside; a long array between its rows. Each piece is a formula of its
+// long also before a "+" or "−", then before a "·", then after a comma or before "at", outside of
+// brackets before inside; a long array between its rows. Each piece is a formula of its
 // own; what is broken further keeps together as long as there is room, and its further lines are
 // set in.
 const LONG_PIECE = 16; // signs that every screen has room for
+const AT = "\u00a0at\u00a0"; // of scatter(v at [0], 0 elsewhere)
 const BREAKS = [
   new Set(["+", "−"]),
   new Set(["·", "×", "@", "∗", "/"]),
-  new Set([","]),
+  new Set([",", AT]),
 ];
 const OPENING = new Set(["(", "["]),
   CLOSING = new Set([")", "]"]);
@@ -153,7 +154,7 @@ function broken(tokens) {
       const found = {
         depth,
         kind:
-          t.t === "op" && !isSign(i, tokens) && !t.sign
+          (t.t === "op" && !isSign(i, tokens) && !t.sign) || t.text === AT
             ? BREAKS.findIndex((signs) => signs.has(t.text))
             : -1,
         at: t.text === "," ? i + 1 : i,
