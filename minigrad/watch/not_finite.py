@@ -52,6 +52,7 @@ def made_here(
 ) -> dict[str, Any] | None:
     """Of a result that is not finite where the operands are: what says why, the operation's domain
     with the operands' symbols, where they lie outside of it. None if it came with an operand."""
+    result = backend.to_numpy(result)
     operands = [backend.to_numpy(getattr(a, "array", a)) for a in args]
     operands = [a if hasattr(a, "dtype") else numpy.asarray(a) for a in operands]
     if any(a.dtype.kind not in "biufc" for a in (*operands, result)):

@@ -118,6 +118,23 @@ def test_a_student_engine_needs_one_call():
     assert "<" in viz.to_svg(trace)
 
 
+def test_a_value_outside_of_a_domain_says_why_and_later_ones_from_where():
+    w = Writer("by hand")
+    x = w.input("x", -1.0)
+    y = w.op("ln", [x], math.nan)
+    z = w.op("mul", [y, x], math.nan)
+    wrong = w.op("mul", [x, x], math.inf)  # of a wrong engine: minigrad's product is finite
+    w.seed(z, 1.0)
+    w.send(z, 0, -1.0, local=-1.0)
+    w.send(z, 1, math.nan, local=math.nan)
+    for _ in range(2):
+        said = {(s["phase"], s["node"]): s["say"] for s in w.document([z])["steps"]}
+    assert said["primal", y].endswith(" = NaN. log x is defined only where x > 0; this gives NaN.")
+    assert said["primal", z].endswith(" = NaN. The NaN comes from v1.")
+    assert said["primal", wrong].endswith(" = ∞.")
+    assert said["adjoint", x].endswith("The NaN comes from v1.")
+
+
 def test_names_come_from_the_variables_where_there_are_no_labels():
     weight, bias = Value(2.0), Value(1.0)
     result = weight * bias

@@ -29,6 +29,7 @@ from minigrad.trace.schema import validate
 from minigrad.trace.text import number
 from minigrad.watch import notation, sentences
 from minigrad.watch.derivatives import Array, Made, Rules
+from minigrad.watch.not_finite import explain, kind, made_here
 from minigrad.watch.trace_document import TraceDocument
 from minigrad.watch.values import changed_places, with_places
 from minigrad.watch.values import value as document_value
@@ -82,6 +83,7 @@ class Writer(TraceDocument):
         self._slots: dict[str, list[dict[str, Any]]] = {}
         self._rules = Rules()
         self._foreign: dict[str, Any] = {}  # operations of another engine
+        self._made: dict[str, Any] = {}  # of values outside of a domain: what says why
 
     # -------------------------------------------------------------------------------------- forward
 
@@ -179,6 +181,12 @@ class Writer(TraceDocument):
         shown = document_value(self.values[label])
         words = sentences.computed(label, expr, arithmetic, shown)
         self.step("primal", label, lit, reads, [[label, "v", shown]], *words)
+        if kind(shown) is not None and all(o in self.values for o in operands) and not absent:
+            given = [np.asarray(self.values[o]) for o in operands]
+            result, known = np.asarray(self.values[label]), registry.get(operation)
+            why = made_here(known, given, dict(params or {}), result, written)
+            # without a domain that says so, the engine itself may be wrong
+            self._made |= {label: why} if why and "where" in why else {}
         return label
 
     def tangent(self, node: str, value: Any, local: Sequence[Any] | None = None) -> None:
@@ -321,6 +329,7 @@ class Writer(TraceDocument):
             for n in self.nodes
         ]
         inputs = [n["id"] for n in nodes if n["kind"] == "input"]
+        explain(self.steps, self.by_id, self.edges, self._made)
         more = {"source": {"code": self.source}} if self.source else {}
         found = self.finished(self.title, inputs, results, self.seeds, **more)
         return validate({**found, "nodes": nodes})
