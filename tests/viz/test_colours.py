@@ -110,12 +110,14 @@ def test_hue_never_stands_alone():
 
 
 def test_a_step_gives_no_new_style_to_all_elements():
-    """A variable that a step changes on the outermost element is inherited by all the others."""
+    """A variable that a step changes on the outermost element is inherited by all the others, and
+    a rule for `*` below it makes the browser lay all of them out again."""
     rules = re.findall(r"([^{}]*)\{([^{}]*)\}", re.sub(r"(?s)/\*.*?\*/", "", stylesheet()))
     assert len(rules) > 300
     changed = re.compile(r"\[data-(?:now|phase)[^\]]*\]$")
     inherited = [s for s, style in rules if changed.search(s.strip()) and "--" in style]
     assert inherited == []
+    assert [s.strip() for s, _ in rules if "[data-now" in s and "*" in s] == []
 
 
 def test_the_ends_of_a_heat_map_have_hues_that_no_pass_has():

@@ -75,7 +75,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
       ...(step ? arithmetic(step, state) : preview ? found(preview) : []).map((tokens) =>
-        h("span", { class: "mg-sum" }, equation(tokens, 0)),
+        h("span", { class: step ? "mg-sum" : "mg-sum mg-found" }, equation(tokens, 0)),
       ),
     );
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
