@@ -2,6 +2,8 @@
 
 import math
 import numbers
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from minigrad import expression, ops
@@ -69,19 +71,20 @@ def _not_finite(
     value: Any,
     state: dict[tuple[str, str], Any],
 ) -> str:
-    operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == node["id"]]
     culprit = node
     kind = COLUMN_NAMES.get(column, column)
     # an adjoint is made by the operation that the edge leads to
     if column == "g" and step["edges"]:
         edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])
         culprit = next(node for node in trace["nodes"] if node["id"] == edge["dst"])
-        operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == culprit["id"]]
-    names = {n["id"]: n.get("name") or _label(n) for n in trace["nodes"]}
+    line = trace.get("source", {}).get("code", "").splitlines()
+    names = {n["id"]: n.get("name") or _written(n, line) or _label(n) for n in trace["nodes"]}
+    slots = {e["slot"]: names[e["src"]] for e in trace["edges"] if e["dst"] == culprit["id"]}
+    values = {names[n]: state[n, "v"] for n in names if (n, "v") in state}
     reads = ", ".join(
-        f"{names[source]} = {_show(state[source, 'v'])}"
-        for source in dict.fromkeys(operands)
-        if (source, "v") in state
+        f"{name} = {_show(values[name])}"
+        for name in dict.fromkeys(slots.values())
+        if name in values
     )
     # of the two operations that are called pow
     operation = culprit.get("op", "the input").removesuffix("_tensor")
@@ -91,12 +94,16 @@ def _not_finite(
         else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
     )
     message += f" where {reads}" if reads else ""
-    hint = _reason(culprit.get("op", ""), column)
-    source = trace.get("source", {}).get("code", "")
-    span = culprit.get("span")
-    if span and span[0] == span[2]:
-        message += expression.mark(source.splitlines()[span[0] - 1], span[1], span[3] - span[1])
-    return f"{message}\nhint: {hint}"
+    if _written(culprit, line):
+        row, start, _, end = culprit["span"]
+        message += expression.mark(line[row - 1], start, end - start)
+    return f"{message}\nhint: {_reason(culprit.get('op', ''), column, slots)}"
+
+
+def _written(node: dict[str, Any], lines: list[str]) -> str:
+    """The text in the source that a node comes from; empty where it has none, or over lines."""
+    row, start, end_row, end = node.get("span") or (1, 0, 0, 0)
+    return lines[row - 1][start:end] if row == end_row and row <= len(lines) else ""
 
 
 def _label(node: dict[str, Any]) -> str:
@@ -111,12 +118,16 @@ def _show(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, int | float) else str(value)
 
 
-def _reason(operation: str, column: str) -> str:
+def _reason(operation: str, column: str, operands: Mapping[int, str]) -> str:
+    """operands: the text of each input of the operation that is a node."""
     if column != "v":
         return (
             "the value is finite there but its derivative is not; use --mode primal for the value"
             " alone, or move away from that point"
         )
-    domain = getattr(ops.find(operation), "domain", None)
-    where = f"it is defined where {domain}" if domain else "the result is too large"
-    return f"{where}; float64 ends at about 1.8e308"
+    found = ops.find(operation)
+    sentence = found and found.domain_sentence()
+    if not sentence:
+        return "the result is too large; float64 ends at about 1.8e308"
+    given = {name: operands.get(i, name) for i, name in enumerate(found.inputs)}
+    return re.sub(r"\w+", lambda word: given.get(word[0], word[0]), sentence)

@@ -109,7 +109,10 @@ NODES: dict[str, tuple[str, str]] = {
         "a comparison chooses between two values in where(x > 0, x, -x)",
     ),
     "BoolOp": ("and / or", "a formula computes a number"),
-    "IfExp": ("an if", "write where(x > 0, x, -x)"),
+    "IfExp": (
+        "an if",
+        "write where(condition, value, other value), for example where(x > 0, x, -x)",
+    ),
     "JoinedStr": ("a string", NUMBERS),
     "List": ("a list", "give the array as a value: x=[1,2,3]"),
     "Tuple": ("a comma", "a formula has one result; write decimals with a point, 0.5"),

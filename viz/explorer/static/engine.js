@@ -308,12 +308,14 @@ function notFinite(trace, step, nodes, id, column, value, state) {
   let culprit = nodes.get(id);
   const edge = trace.edges.find((one) => one.id === step.edges[0]);
   if (column === "g" && edge) culprit = nodes.get(edge.dst);
-  const operands = trace.edges.filter(({ dst }) => dst === culprit.id).map(({ src }) => src);
-  const nameOf = (one) => nodes.get(one).name ?? one;
-  const reads = [...new Set(operands)]
-    .filter((one) => state.has(`${one} v`))
-    .map((one) => `${nameOf(one)} = ${shownNumber(state.get(`${one} v`))}`)
-    .join(", ");
+  const lines = trace.source.code.split("\n"),
+    textOf = ([row, start, endRow, end]) => row === endRow && lines[row - 1].slice(start, end),
+    nameOf = (one) => nodes.get(one).name || textOf(nodes.get(one).span ?? [1, 0, 0, 0]) || one;
+  const operands = trace.edges.filter(({ dst }) => dst === culprit.id),
+    reads = [...new Set(operands.map(({ src }) => src))]
+      .filter((one) => state.has(`${one} v`))
+      .map((one) => `${nameOf(one)} = ${shownNumber(state.get(`${one} v`))}`)
+      .join(", ");
   const operation = (culprit.op ?? "the input").replace(/_tensor$/, ""),
     kind = { d: "tangent", g: "adjoint" }[column];
   let problem =
@@ -322,25 +324,26 @@ function notFinite(trace, step, nodes, id, column, value, state) {
       : `the ${kind} of ${nameOf(id)} at ${operation} is ${value}`;
   if (reads) problem += ` where ${reads}`;
   const [row, start, endRow, end] = culprit.span ?? [1, 0, 1, 1];
-  const line = trace.source.code.split("\n")[row - 1];
+  const texts = Object.fromEntries(operands.map(({ slot, src }) => [slot, nameOf(src)]));
   return new FormulaError(
     problem,
-    line,
+    lines[row - 1],
     start,
-    reasonOf(culprit.op, column),
+    reasonOf(culprit.op, column, texts),
     row === endRow ? end - start : 1,
   );
 }
 
-function reasonOf(operation, column) {
+// texts: of each input of the operation that is a node, what the formula writes.
+function reasonOf(operation, column, texts) {
   if (column !== "v")
     return (
       "the value is finite there but its derivative is not; use --mode primal for the value" +
       " alone, or move away from that point"
     );
-  const { domain } = OPERATIONS[operation] ?? {};
-  const where = domain ? `it is defined where ${domain}` : "the result is too large";
-  return `${where}; float64 ends at about 1.8e308`;
+  const { domain, inputs } = OPERATIONS[operation] ?? {};
+  if (!domain) return "the result is too large; float64 ends at about 1.8e308";
+  return domain.replace(/\w+/g, (word) => texts[inputs.indexOf(word)] ?? word);
 }
 
 export { compileFormula, FormulaError };
