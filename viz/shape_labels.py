@@ -10,6 +10,7 @@ two.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -47,6 +48,14 @@ class ShapeLabel(NamedTuple):
     x: float
     y: float
     room: float
+
+    @property
+    def drawn(self) -> str:
+        """What is written: where the letters would be too narrow to be read, what the shape becomes
+        is left out.
+        """
+        narrow = self.room < SHAPE["legible"] * LETTER * len(self.text)
+        return re.sub("⇒ .*", "⇒ …", self.text) if narrow else self.text
 
     @property
     def box(self) -> Rectangle:

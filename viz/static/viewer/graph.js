@@ -374,7 +374,8 @@ export function drawGraph(
   function zoomTo(to) {
     const { scrollLeft, clientWidth: across } = scroll,
       centre = (scrollLeft + across / 2) / zoom;
-    zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole()), to));
+    const tall = (scroll.clientHeight - 2) / place.height;
+    zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole(), tall), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     const height = (flat.height * across) / flat.width,

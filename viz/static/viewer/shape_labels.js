@@ -161,7 +161,10 @@ function firstClear(found, standing) {
   return best.shape;
 }
 
-export function drawShape({ shape, x, y, room }) {
+// Where its letters would be too narrow to be read, what it becomes is left out.
+export function drawShape({ shape: whole, x, y, room }) {
+  const narrow = room < constants.shape.legible * LETTER * letters(whole),
+    shape = narrow ? whole.replace(/⇒ .*/, "⇒ …") : whole;
   const squeezed = letters(shape) * LETTER > room && {
     textLength: Math.round(room),
     lengthAdjust: "spacingAndGlyphs",

@@ -22,7 +22,7 @@ const WIDE = 30; // characters of an array that a cell shows; the rest is its ti
 const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
-const FOLDED = 11; // characters in such a line, as stepper.css has them
+const FOLDED = 11; // characters in such a line, where no number is longer
 
 // redrawn(): called when other rows were drawn.
 // Long: a closure, whose functions share these elements and the state.
@@ -144,6 +144,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   // Room for the widest value of each column from the start, so that the table does not move while
   // it fills.
   const widest = new Map(columns.map((c) => [c.key, 6])),
+    longest = new Map(columns.map((c) => [c.key, FOLDED])), // of its parts that no line divides
     linesIn = new Map(); // and for the tallest of each row, where arrays are folded
   const grown = (sizes, key, size) => size > (sizes.get(key) ?? 0) && sizes.set(key, size);
   // Whether any has grown.
@@ -153,7 +154,8 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       for (const [id, column, value] of step.writes ?? []) {
         const said = text(value);
         if (grown(widest, column, Array.from(said).length)) more = true;
-        if (grown(linesIn, id, foldedLines(said))) more = true;
+        for (const part of said.split(" ")) grown(longest, column, part.length);
+        if (grown(linesIn, id, foldedLines(said, longest.get(column)))) more = true;
       }
     return more;
   }
@@ -163,7 +165,10 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     columns.map((c) => [c.key, h("i", { class: "mg-reserve", "aria-hidden": "true" })]),
   );
   const reserve = () =>
-    reserves.forEach((one, column) => (one.textContent = "0".repeat(widest.get(column))));
+    reserves.forEach((one, column) => {
+      one.textContent = "0".repeat(widest.get(column));
+      one.style.setProperty("--mg-folded", `${longest.get(column)}ch`);
+    });
   const heads = columns.map((c) =>
     h(
       "th",
@@ -300,11 +305,11 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
 }
 
 // How many lines a text takes that is folded at its spaces.
-function foldedLines(text) {
+function foldedLines(text, most) {
   let count = 1,
     used = 0;
   for (const { length } of text.split(" ")) {
-    if (used && used + 1 + length > FOLDED) [count, used] = [count + 1, length];
+    if (used && used + 1 + length > most) [count, used] = [count + 1, length];
     else used += (used ? 1 : 0) + length;
   }
   return count;
