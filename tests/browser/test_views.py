@@ -367,8 +367,9 @@ def test_an_entry_of_the_jacobian_is_said_when_it_is_found(show):
 
 
 def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
-    viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"])
-    panel, page = view(viewer, "predict"), visit.page
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, views=["predict"], step=len(trace["steps"]))
+    panel, page = view(viewer, "predict"), visit.page  # at the end all questions are asked
     panel.get_by_role("button", name="Go there").click()
     assert step_of(viewer) == 2, "the inputs are given; the first computed value is asked"
     assert panel.get_by_label("Your answer").evaluate("e => e === document.activeElement")
@@ -402,6 +403,8 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     viewer.get_by_role("button", name="First").click()
     viewer.get_by_role("button", name="Last").click()
     assert step_of(viewer) == 6, "what was answered is not asked again"
+    viewer.get_by_role("button", name="Next", exact=True).click()
+    assert panel.locator(".mg-sumup").inner_text() == "Answer first, or press Show me."
     field.focus()
     page.keyboard.type("1e-3 ?")
     assert step_of(viewer) == 6 and viewer.locator(".mg-help").is_hidden(), (
@@ -1047,7 +1050,7 @@ def test_a_place_without_a_value_is_told_and_left_again(show, visit):
     slider = visit.page.get_by_role("slider", name="x")
     slider.evaluate("(e) => { e.min = -2; e.step = 'any'; }")
     slider.fill("-1")
-    assert "log gives nan where v1 = -2" in visit.page.locator(".mg-failed").inner_text()
+    assert "log gives nan where x - 1 = -2" in visit.page.locator(".mg-failed").inner_text()
     slider.fill("2")
     viewer = visit.page.locator("section.mg-root").last
     assert step_of(viewer) == 5

@@ -165,7 +165,8 @@ def _operation(primitive: Primitive) -> str:
         **({"kind": primitive.kind} if primitive.kind != "elementwise" else {}),
         **({"symbol": primitive.symbol} if primitive.symbol != primitive.name else {}),
         **({"notation": notation} if notation is not None else {}),
-        **({"domain": primitive.domain_sentence()} if primitive.domain else {}),
+        **({"domain": primitive.domain} if primitive.domain else {}),
+        **({"params": primitive.keywords} if primitive.domain and primitive.keywords else {}),
         **_own_texts("pulled", primitive.pull_notation),
         **_own_texts("pushed", primitive.push_notation),
     }

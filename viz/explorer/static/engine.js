@@ -341,9 +341,10 @@ function reasonOf(operation, column, texts) {
       "the value is finite there but its derivative is not; use --mode primal for the value" +
       " alone, or move away from that point"
     );
-  const { domain, inputs } = OPERATIONS[operation] ?? {};
+  const { domain, inputs, params = [] } = OPERATIONS[operation] ?? {};
   if (!domain) return "the result is too large; float64 ends at about 1.8e308";
-  return domain.replace(/\w+/g, (word) => texts[inputs.indexOf(word)] ?? word);
+  const head = `${operation.replace(/_tensor$/, "")}(${[...inputs, ...params].join(", ")})`;
+  return `${head} is defined where ${domain}`.replace(/\w+/g, (word) => texts[inputs.indexOf(word)] ?? word);
 }
 
 export { compileFormula, FormulaError };

@@ -249,6 +249,7 @@ export const TEXTS = {
     wrongPart:
       "{given} is the new contribution alone; added to what was there it is {value} ({asked}).",
     shown: "It is {value} ({asked}).",
+    answerFirst: "Answer first, or press Show me.",
     predictDone: "No more values to predict.",
     predictOn: "The next question comes at step {step}.",
     predictGo: "Go there",
@@ -584,6 +585,7 @@ export const TEXTS = {
     wrong: "你写的是 {given}，正确的是 {value}（{asked}）。",
     wrongPart: "{given} 只是新来的贡献；与原有的相加后是 {value}（{asked}）。",
     shown: "答案是 {value}（{asked}）。",
+    answerFirst: "请先回答，或按“显示答案”。",
     predictDone: "没有更多需要预测的值。",
     predictOn: "下一个问题在第 {step} 步。",
     predictGo: "前往",

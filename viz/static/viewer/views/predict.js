@@ -34,7 +34,9 @@ export const predictView = {
     const form = drawForm(t, answer);
     const open = gate((to) => {
       const barrier = quiz.next(0);
-      return barrier < 0 ? to : Math.min(to, barrier);
+      if (barrier < 0 || to <= barrier) return to;
+      if (barrier === at()) result.replaceChildren(t("answerFirst"));
+      return barrier;
     });
     function toQuestion() {
       host.advance(quiz.next(0));
@@ -73,15 +75,16 @@ export const predictView = {
   },
 };
 
-// The questions of a Trace by step, those that are answered, and how often each was tried.
-function questionsOf(trace, answers, begun) {
+// The questions of a Trace by step, those that are answered, and how often each was tried. at: the
+// step where it begins, behind which nothing is asked, unless all questions are.
+function questionsOf(trace, answers, at) {
   const byId = new Map(trace.nodes.map((node) => [node.id, node])),
     shapeOf = (id) => byId.get(id).shape ?? [],
     asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, shapeOf));
-  const answered = new Set([
-    ...answers.map((a) => a.step),
-    ...trace.steps.slice(0, begun).map((_, i) => i),
-  ]);
+  const given = answers.map((a) => a.step),
+    open = (what, i) => i >= at && what && !given.includes(i),
+    passed = asking.some(open) ? at : 0,
+    answered = new Set([...given, ...asking.keys()].filter((i, n) => n < given.length || i < passed));
   return {
     asking,
     answered,
