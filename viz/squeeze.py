@@ -38,6 +38,7 @@ _SPACES = (
     (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;]\n))", ""),
     (r",(?<=[^,\[],)(?=[}\])])", ""),
     (r";(?=\})", ""),  # (no loop here has an empty body)
+    (r"(?<=\})\n", ""),  # a block ends here: after an expression stands a semicolon
     # shorter words for what is the same to a program that runs
     (r"\((?<![\w$)\]]\()(\w+)\)(?==>)", r"\1"),
     (r"0(?<![\w.$]0)(?=\.\d)", ""),
