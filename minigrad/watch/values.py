@@ -136,19 +136,17 @@ def heat(host: Any) -> dict[str, Any]:
     """
     matrix = host.reshape(1, -1) if host.ndim == 1 else host.reshape(-1, host.shape[-1])
     steps = [max(1, -(-n // most)) for n, most in zip(matrix.shape, (ROWS, COLUMNS), strict=True)]
+    np, half = backend.numpy, (len(LEVELS) - 1) // 2
     cells = matrix[:: steps[0], :: steps[1]].astype(backend.float64)
     finite = [abs(v) for v in (float(host.min()), float(host.max())) if math.isfinite(v)]
-    seen = [v for row in cells.tolist() for v in row]
-    scale = max([*finite, *(abs(v) for v in seen if math.isfinite(v))], default=0.0)
-    half = (len(LEVELS) - 1) // 2
-
-    def level(v: float) -> str:
-        if math.isnan(v):
-            return "n"
-        share = max(-1.0, min(1.0, v / scale)) if scale else 0.0
-        return LEVELS[half + math.floor(half * share + 0.5)]
-
-    return {"shape": list(cells.shape), "scale": scale, "levels": "".join(map(level, seen))}
+    flat = cells.reshape(-1)
+    scale = max([*finite, float(abs(flat[np.isfinite(flat)]).max(initial=0.0))])
+    with backend.ignore_float_errors():
+        shares = (flat / scale).clip(-1.0, 1.0) if scale else flat * 0
+        places = np.floor(half * shares + (half + 0.5))
+    places = np.where(np.isnan(flat), len(LEVELS), np.where(np.isnan(places), half, places))
+    levels = "".join(map((LEVELS + "n").__getitem__, places.astype(int).tolist()))
+    return {"shape": list(cells.shape), "scale": scale, "levels": levels}
 
 
 def _number(v: Any) -> Any:
