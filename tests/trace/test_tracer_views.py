@@ -123,6 +123,21 @@ def test_each_rule_reads_only_what_it_needs():
     )
 
 
+def test_a_step_of_each_mode_reads_the_values_that_its_rule_needs_and_no_others():
+    trace = trace_function(lambda x, y: mg.sin(x) * y - x, 2.0, 5.0)
+    read = {
+        (step["phase"], step["node"]): {f"{node}.{column}" for node, column in step["reads"]}
+        for step in trace["steps"]
+    }
+    assert read["tangent", "v1"] == {"x.d", "x.v"}, "v1 = sin x"
+    assert read["tangent", "v2"] == {"v1.d", "y.d", "v1.v", "y.v"}, "v2 = v1 · y"
+    assert read["tangent", "v3"] == {"v2.d", "x.d"}, "v3 = v2 − x: both derivatives are numbers"
+    assert read["adjoint", "v2"] == {"v3.g"}
+    assert read["adjoint", "v1"] == {"v2.g", "y.v"}
+    assert read["adjoint", "y"] == {"v2.g", "v1.v"}
+    assert read["accumulate", "x"] == {"x.g", "v1.g", "x.v"}, "x̄ += v̄1 · cos x"
+
+
 def test_a_graph_made_before_the_function_ran_keeps_its_values():
     w = mg.tensor(2.0, requires_grad=True)
     scale = mg.exp(w)
