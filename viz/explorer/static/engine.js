@@ -344,7 +344,8 @@ function reasonOf(operation, column, texts) {
   const { domain, inputs, params = [] } = OPERATIONS[operation] ?? {};
   if (!domain) return "the result is too large; float64 ends at about 1.8e308";
   const head = `${operation.replace(/_tensor$/, "")}(${[...inputs, ...params].join(", ")})`;
-  return `${head} is defined where ${domain}`.replace(/\w+/g, (word) => texts[inputs.indexOf(word)] ?? word);
+  return `${head} is defined where ${domain}`.replace(/\w+/g,
+    (word) => texts[inputs.indexOf(word)] ?? word);
 }
 
 export { compileFormula, FormulaError };

@@ -84,7 +84,8 @@ function questionsOf(trace, answers, at) {
   const given = answers.map((a) => a.step),
     open = (what, i) => i >= at && what && !given.includes(i),
     passed = asking.some(open) ? at : 0,
-    answered = new Set([...given, ...asking.keys()].filter((i, n) => n < given.length || i < passed));
+    answered = new Set(
+      [...given, ...asking.keys()].filter((i, n) => n < given.length || i < passed));
   return {
     asking,
     answered,
