@@ -139,12 +139,6 @@ class Facets:
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 
-    def domain_sentence(self) -> str | None:
-        """The domain in words: "log(x) is defined where x > 0"; None where it is all numbers."""
-        name = self.name.removesuffix("_tensor")  # of the two operations that are called pow
-        arguments = ", ".join((*self.inputs, *self.keywords))
-        return self.domain and f"{name}({arguments}) is defined where {self.domain}"
-
     def node_name(self, node: Any) -> str:
         """The name of an operation's node: its `graph_name`, or what follows from its name."""
         if self.graph_name is None:

@@ -126,8 +126,10 @@ def _reason(operation: str, column: str, operands: Mapping[int, str]) -> str:
             " alone, or move away from that point"
         )
     found = ops.find(operation)
-    sentence = found and found.domain_sentence()
-    if not sentence:
+    domain = getattr(found, "domain", None)
+    if found is None or not domain:
         return "the result is too large; float64 ends at about 1.8e308"
     given = {name: operands.get(i, name) for i, name in enumerate(found.inputs)}
+    called = operation.removesuffix("_tensor"), ", ".join((*found.inputs, *found.keywords))
+    sentence = "{}({}) is defined where ".format(*called) + domain
     return re.sub(r"\w+", lambda word: given.get(word[0], word[0]), sentence)
