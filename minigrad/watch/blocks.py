@@ -4,7 +4,9 @@ While the traced function runs, its lines are followed with `sys.settrace` (a de
 coverage tool that was there before still hears everything), and so are those of the functions
 that it calls and that stand outside of minigrad, the standard library and installed packages. A
 loop's round is counted where its header is reached from its body, so rounds without an operation
-count too. Functions without a source, generators and comprehensions make no block.
+count too. Functions without a source, generators and comprehensions make no block. A public
+function of the library that the user's code calls and that may consist of several operations
+(`F.cross_entropy`) is a call like the user's own; what it calls itself is part of it.
 
 A block is `{"id", "kind", "label"}` with the id of its "parent" and the "line" of the shown source
 that it begins on. kind: "module" (label: its name in the module around it, a number with its class:
@@ -31,6 +33,11 @@ Block = dict[str, Any]
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
+_COMPOSED = tuple(
+    f"{_OWN}{folder}{os.sep}"
+    for folder in (f"nn{os.sep}functional", "extras", "fft", "linalg", "signal", "special")
+)
+"""Folders whose public functions are compositions of operations."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _SHORT = 32
@@ -62,10 +69,12 @@ class LoopEntry:
 
 @dataclass
 class FunctionCall:
-    """A call under way: the loops of its function, outermost first, and where it is."""
+    """A call under way: the loops of its function, outermost first, and where it is. composed:
+    whether the function is the library's."""
 
     number: int
     loops: tuple[Loop, ...]
+    composed: bool
     entries: dict[Loop, LoopEntry] = field(default_factory=dict)
     line: int = 0
 
@@ -143,7 +152,10 @@ class Blocks:
             if loops is None:
                 return outer
             self._made += 1
-            self._calls[frame] = call = FunctionCall(self._made, loops)
+            composed = frame.f_code.co_filename.startswith(_OWN)
+            if composed and outer is None:
+                frame.f_trace_lines = False  # only its end matters
+            self._calls[frame] = call = FunctionCall(self._made, loops, composed)
             return Follower(self, call, outer)
 
         return started
@@ -155,10 +167,11 @@ class Blocks:
     # ---------------------------------------------------------------------------------- where it is
 
     def _loops_of(self, code: CodeType) -> tuple[Loop, ...] | None:
-        """The loops of a function of the user's; None for any other code."""
+        """The loops of a function of the user's, none of a composed one; None for other code."""
         found = self._loops.get(id(code))
         if found is None:
-            found = self._loops[id(code)] = code, _loops(code) if _is_users(code) else None
+            loops = _loops(code) if _is_users(code) else () if _is_composed(code) else None
+            found = self._loops[id(code)] = code, loops
         return found[1]
 
     def reached(self, call: FunctionCall, line: int) -> None:
@@ -198,16 +211,16 @@ class Blocks:
         owners = self._owners()
         owners = owners[len(owners) - sum(call is None for _, call in frames) :]
         path: list[Place] = []
-        outermost, in_module = True, False
+        alone, composed = True, False  # alone: what is called now is all of the block around it
         for frame, call in frames:
             if call is None:
                 path.append(_module(owners.pop(0)))
-                outermost, in_module = False, True
-            else:
-                if not outermost and not in_module:
+                alone, composed = True, False
+            elif not call.composed or not (alone or composed):
+                if not alone:
                     path.append(Place(("function", call.number), partial(self._function, frame)))
                 path += self._rounds(frame, call)
-                outermost = in_module = False
+                alone, composed = False, call.composed
         return path
 
     def _frames(self) -> list[tuple[FrameType, FunctionCall | None]]:
@@ -224,7 +237,11 @@ class Blocks:
         return found[::-1]
 
     def _function(self, frame: FrameType) -> Block:
-        caller = frame.f_back if frame.f_back in self._calls else None
+        caller = frame.f_back
+        if self._calls[frame].composed:  # the library's decorators stand between
+            while caller is not None and caller.f_code.co_filename.startswith(_OWN):
+                caller = caller.f_back
+        caller = caller if caller in self._calls else None
         text = None if caller is None else _text_at(caller.f_code, caller.f_lasti)
         label = text if text and len(text) <= _SHORT else f"{frame.f_code.co_name}(…)"
         return {"kind": "function", "label": label, **self._line(caller)}
@@ -273,6 +290,12 @@ def _is_users(code: CodeType) -> bool:
     if code.co_flags & _RESUMED or file.startswith((_OWN, _STANDARD)):
         return False
     return not any(folder in file for folder in _PACKAGES)
+
+
+def _is_composed(code: CodeType) -> bool:
+    """Whether code is that of a public function of the library's that may be several operations."""
+    inner = "." in code.co_qualname or code.co_name.startswith(("_", "<"))
+    return code.co_filename.startswith(_COMPOSED) and not (inner or code.co_flags & _RESUMED)
 
 
 def _loops(code: CodeType) -> tuple[Loop, ...] | None:

@@ -112,6 +112,29 @@ def test_functions_are_named_by_their_call_and_modules_by_their_place():
     assert lines == [2], "a line of the shown source"
 
 
+def test_a_composed_function_of_the_library_is_a_call_where_the_users_code_calls_it():
+    functional = mg.nn.functional
+
+    def f(x):
+        hidden = functional.layer_norm(functional.gelu(x), (2,))
+        hidden = mg.nn.GELU()(hidden) + mg.nn.CrossEntropyLoss()(hidden, mg.tensor([0, 1]))
+        losses = [functional.mse_loss(hidden, x) for _ in range(2)]
+        return functional.cross_entropy(hidden, mg.tensor([0, 1])) + sum(losses)
+
+    trace = traced(f, [[1.0, 2.0], [3.0, 5.0]])
+    found = [[(kind, label) for kind, label, _ in labels(trace, v)] for v in operations(trace)]
+    sizes = {one[0]: found.count(one) for one in found if one}
+    assert all(len(one) <= 1 for one in found), "the functions that it calls are parts of it"
+    assert sizes["function", "functional.gelu(x)"] > 2 and sizes["module", "GELU"] > 2
+    assert sizes["module", "CrossEntropyLoss"] == sizes["function", "cross_entropy(…)"] > 4
+    calls = [block for block in trace["blocks"] if block["label"] == "mse_loss(…)"]
+    assert len(calls) == 2, "each call of a comprehension is its own"
+    assert {"kind": "function", "label": "cross_entropy(…)", "line": 5}.items() <= (
+        trace["blocks"][-1].items()
+    )
+    assert "blocks" not in traced(functional.gelu, 1.0), "it is the traced function itself"
+
+
 def test_recursion_generators_and_comprehensions():
     def power(x, n):
         return x if n == 0 else x * power(x, n - 1)
