@@ -97,6 +97,11 @@ difference_quotient = told_by(
             lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x),
         ),
         Misconception.of(
+            "parentheses",
+            "only f(x) is divided by h, not the difference: put parentheses around it.",
+            lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x) / h,
+        ),
+        Misconception.of(
             "sign",
             "the two heights are swapped: right minus left.",
             lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x + h)) / h,
