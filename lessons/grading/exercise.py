@@ -49,6 +49,12 @@ forbids; it changed its arguments.
 """
 
 
+UNFINISHED = ("time", "memory", "died")
+"""Those of FAILURES that end a program from outside, whatever it computes."""
+NOT_RUN = "It was not run"
+"""With this begins what is said of a step for which no time was left."""
+
+
 LOOKS = "It looks as if"
 """With this begins what is said of a classic mistake."""
 
@@ -552,7 +558,9 @@ def exercise(
 __all__ = [
     "DERIVATIVES",
     "FAILURES",
+    "NOT_RUN",
     "REAL_KINDS",
+    "UNFINISHED",
     "Case",
     "Exercise",
     "Misconception",

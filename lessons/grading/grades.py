@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import submissions
-from .exercise import SheetError
+from .exercise import NOT_RUN, UNFINISHED, SheetError
 from .journal import JOURNAL, Record, last_submissions, submissions_that_count
 from .judge import Judgement, judge
 from .marks import Mark, last_marks
@@ -22,6 +22,15 @@ from .sheet import Sheet
 
 LARGE = 100
 """From so many submissions for each process on, judging is shared out among processes."""
+
+ENDED = {
+    "syntax": "SyntaxError in {}",
+    "time": "{} took too long",
+    "memory": "{} used too much memory",
+    "died": "the process ended in {}",
+    "not run": "{} was not run",
+}
+"""How a cell or a function did not run to its end, as a part of a sentence."""
 
 
 def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
@@ -105,9 +114,29 @@ class Graded:
 
     @property
     def noticed(self) -> list[str]:
-        """Why a person should look: nothing could be run, or something in the code. It changes no
-        points."""
-        return list(filter(None, [self.record["problem"], *self.record.get("flags", [])]))
+        """Why a person should look: nothing could be run, something in the code, or what did not
+        run to its end. It changes no points."""
+        said = [self.record["problem"], *self.record.get("flags", []), *self.unfinished]
+        return list(filter(None, said))
+
+    @property
+    def unfinished(self) -> list[str]:
+        """What did not run to its end: a cell with a syntax error, and cells and functions that
+        took too long, used too much memory or ended their process.
+        """
+        kinds = dict(self.record.get("unfinished", {}))
+        for name, entry in self.record.get("exercises", {}).items():
+            ended = {
+                "not run" if r["error"].startswith(NOT_RUN) else r["kind"]
+                for r in entry["returned"]
+                if r.get("kind") in UNFINISHED
+            }
+            if ended:  # "not run" only where nothing says why
+                kinds[f"`{name}`"] = min(ended, key=[*ENDED].index)
+        spent = f" ({self.record.get('seconds', 0):.0f} s in all)"
+        return [
+            ENDED[kind].format(place) + spent * (kind == "time") for place, kind in kinds.items()
+        ]
 
     @property
     def needs_a_person(self) -> bool:

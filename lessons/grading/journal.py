@@ -12,6 +12,7 @@ and a repaired answer key needs no student's code to run again. A line is one of
      "when": "2026-01-31T12:00:00+00:00", "level": "confined",
      "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
      "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"],
+     "unfinished": {"cell 7": "syntax"},    # or one of "time", "memory", "died", "not run"
      "flags": ["..."], "printed": "...",
      "given": "...",                    # digest of the sheet's FILES and PACKAGES; "" without
      "exercises": {"vjp_sin": {

@@ -135,6 +135,7 @@ def grade_one(job: dict[str, Any]) -> Record:
         "cpu_s": round(outcome.cpu_s, 6),
         "stops": outcome.stops,
         "cells": outcome.cells,
+        "unfinished": outcome.unfinished,
         "not_run": outcome.not_run or [],
         "flags": record["flags"] + outcome.flags + looks_inside(cells),
         "printed": outcome.printed,

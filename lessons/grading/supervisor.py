@@ -20,7 +20,7 @@ from typing import Any
 
 from . import protocol, sandbox, student_process
 from .demonstrations import to_leave_out
-from .exercise import FAILURES, Case, Exercise, Returned
+from .exercise import FAILURES, NOT_RUN, UNFINISHED, Case, Exercise, Returned
 from .process_server import Server
 from .student_process import Child, StepFailed
 
@@ -65,15 +65,18 @@ class SubmissionResult:
     """What came of it.
 
     returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
-    by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
-    all its processes together; withheld: whether something was called that had been taken out of
-    the library; not_run: cells that were left out because they only show something, if that has
-    been decided; waited, waited_on_cells: seconds without computing, in all and of the cells;
-    asleep: cells that were stopped because they waited.
+    by cell; unfinished: cells that did not run to their end for another reason than an exception of
+    the program, with its kind: "syntax", "not run", or one of UNFINISHED; level: the worst level of
+    isolation that any of its processes had; cpu_s: seconds of all its processes together; withheld:
+    whether something was called that had been taken out of the library; not_run: cells that were
+    left out because they only show something, if that has been decided; waited, waited_on_cells:
+    seconds without computing, in all and of the cells; asleep: cells that were stopped because they
+    waited.
     """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
+    unfinished: dict[str, str] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     printed: str = ""
     level: str = ""
@@ -139,11 +142,11 @@ class SubmissionRun:
                     child.close()
                 self.server.clear()
         over = (
-            f"It was not run any more: {self.stops} steps had to be stopped before it."
+            f"{NOT_RUN} any more: {self.stops} steps had to be stopped before it."
             if self.stops > STOPS
             else ""
         )
-        over = over or f"It was not run any more: {self._over() or 'it took too long'}."
+        over = over or f"{NOT_RUN} any more: {self._over() or 'it took too long'}."
         for exercise, number, _ in self.todo:
             self.results[exercise.name, number] = Returned(error=over, kind="time")
         for exercise, cases in self.work.exercises:
@@ -202,8 +205,9 @@ class SubmissionRun:
                 or self.spent_on_cells >= ALL_CELLS_S
             ):
                 self.outcome.cells[name] = (
-                    "It was not run: the cells before it took all the time that there is for cells."
+                    f"{NOT_RUN}: the cells before it took all the time that there is for cells."
                 )
+                self.outcome.unfinished[name] = "not run"
                 continue
             waited = self.outcome.waited
             try:
@@ -214,6 +218,7 @@ class SubmissionRun:
                 if self.outcome.waited - waited >= child.may_wait:
                     self.outcome.asleep.add(name)
                 self.outcome.cells[name] = stopped.text
+                self.outcome.unfinished[name] = stopped.kind
                 self.stops += 1
                 return False
             finally:
@@ -222,6 +227,8 @@ class SubmissionRun:
             self._keep(answer)
             if error := protocol.one_line(answer.get("error")):
                 self.outcome.cells[name] = error
+                if answer.get("kind") in ("syntax", *UNFINISHED):
+                    self.outcome.unfinished[name] = answer["kind"]
         return True
 
     def _plan(self, child: Child) -> bool:
@@ -337,7 +344,7 @@ class SubmissionRun:
             if item[0] is not exercise:
                 stays.append(item)
             elif over or item[2].group == group:
-                what = "It was not run: an earlier case of the same kind did not come back."
+                what = f"{NOT_RUN}: an earlier case of the same kind did not come back."
                 self.results[exercise.name, item[1]] = Returned(error=what, kind="time")
             else:
                 later.append(item)

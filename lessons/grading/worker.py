@@ -267,7 +267,8 @@ class StudentCode:
         said = _said(error, kind)
         library_stubs.tell_if_named(said)
         if isinstance(error, SyntaxError) and error.lineno:
-            said, place = (
+            kind, said, place = (
+                "syntax",
                 f"SyntaxError: {error.msg}",
                 f" (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)",
             )

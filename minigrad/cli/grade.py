@@ -188,6 +188,7 @@ def _run(options: argparse.Namespace, grader: Any) -> int:
         f"{report.ran} run now, {found - report.ran} known from the journal; isolation:"
         f" {', '.join(levels) or 'nothing was run'}"
     )
+    _tell_unfinished(report)
     return int(report.status)
 
 
@@ -199,13 +200,13 @@ def _regrade(options: argparse.Namespace, grader: Any) -> int:
     _tell(report, options.out)
     gain = sum(after > before for _, before, after in report.changed)
     print(f"no code was run again: {gain} gain, {len(report.changed) - gain} lose")
+    _tell_unfinished(report)
     return int(report.status)
 
 
 def _tell(report: Any, out: Path) -> None:
     for result in report.results:
-        if result.needs_a_person:
-            why = filter(None, [result.record["problem"], *result.record.get("flags", [])])
+        if why := [*filter(None, [result.record["problem"]]), *result.record.get("flags", [])]:
             print(f"  {result.student}: {'; '.join(why)}")
         if result.record["note"]:
             print(f"  {result.student}: {result.record['note']}")
@@ -226,6 +227,25 @@ def _tell(report: Any, out: Path) -> None:
     print(
         f"{count} submission{'s' * (count != 1)} graded: {out / 'grades.csv'}, {out / 'items.csv'}"
     )
+
+
+def _tell_unfinished(report: Any) -> None:
+    """The last line: whose notebook did not run to its end."""
+    told = [
+        f"{r.student} ({'; '.join(r.unfinished) or 'nothing could be run'})"
+        for r in report.results
+        if r.unfinished or r.record["problem"]
+    ]
+    if told:
+        more = f" and {len(told) - NAMED} more" if len(told) > NAMED else ""
+        print(
+            f"{len(told)} of {len(report.results)} submissions need a look, because they did not"
+            f" run to their end: {', '.join(told[:NAMED])}{more}"
+        )
+
+
+NAMED = 20
+"""So many submissions that did not run to their end are named; `export --report` names all."""
 
 
 def _appeal(options: argparse.Namespace, grader: Any) -> int:

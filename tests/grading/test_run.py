@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -21,7 +22,8 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.grading import grade_tables, one_submission, run, sandbox, stripped_library
-from minigrad.lessons.grading.exercise import SheetError
+from minigrad.lessons.grading.exercise import NOT_RUN, SheetError
+from minigrad.lessons.grading.grades import Graded
 from minigrad.lessons.grading.journal import last_submissions, read
 from minigrad.lessons.grading.marks import Mark, enter, last_marks
 
@@ -273,6 +275,49 @@ def test_who_has_withdrawn_is_named_once_and_files_of_no_student_always(graded, 
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "one group" not in said and "notes.txt" in said
+
+
+def test_what_did_not_run_to_its_end_is_named_at_the_end_and_in_the_class_report(graded, capsys):
+    sheet, submitted, out = graded
+    only(submitted, "right", "one wrong", "exits", "no notebook")
+    hand_in(submitted, "dan", notebook({"g": "def g(x):\n    return 2 *"}))
+    command = ["grade", "run", str(sheet), str(submitted), "--out", str(out)]
+    command += ["--jobs", "1"] + (["--trust-students"] if LEAST == "process" else [])
+    assert main(command) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(
+        r"3 of 5 submissions need a look, because they did not run to their end: dan"
+        r" \(SyntaxError in cell \d\), exits \(the process ended in cell \d\), no notebook"
+        r" \(nothing could be run\)",
+        last,
+    )
+    page = out / "class.html"
+    assert main(["grade", "export", str(sheet), "--out", str(out), "--report", str(page)]) == 0
+    look = page.read_text(encoding="utf-8").partition("To be looked at")[2].partition("<h2>")[0]
+    assert all(f">{who}<" in look for who in ("dan", "exits", "no notebook"))
+    assert "SyntaxError in cell" in look and ">right<" not in look
+
+
+def test_what_took_too_long_or_was_not_run_is_told_by_its_cause():
+    def back(kind: str, error: str = "It was stopped.") -> dict[str, object]:
+        return {"kind": kind, "error": error}
+
+    skipped = back("time", f"{NOT_RUN}: an earlier case did not come back.")
+    returned = {
+        "f": [back("raised"), back("memory")],
+        "g": [skipped, back("time")],
+        "h": [skipped],
+        "k": [back("raised"), {"value": 1}],
+    }
+    record = {"student": "eve", "problem": "", "flags": ["wrote"], "seconds": 61.7}
+    record |= {"unfinished": {"cell 2": "memory"}}
+    record |= {"exercises": {name: {"returned": back} for name, back in returned.items()}}
+    found = Graded(record, [])
+    assert found.unfinished == [
+        "cell 2 used too much memory", "`f` used too much memory",
+        "`g` took too long (62 s in all)", "`h` was not run",
+    ]  # fmt: skip
+    assert found.noticed == ["wrote", *found.unfinished] and found.needs_a_person
 
 
 POOLS = {
