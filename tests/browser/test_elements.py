@@ -283,6 +283,23 @@ def test_a_mean_of_a_window_is_divided_by_what_it_counts(show):
     assert said.inner_text() == "x\u0304[0, 0, 1, 2] = 1 / 2 = 0.5"
 
 
+def test_terms_that_are_0_are_left_out_of_a_long_sum(show):
+    A = np.array([[1.0, 0, 2, 0, 3, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]])
+    B = np.array([[4.0, 5, 6, 7, 0, 0], [np.nan, 1, 1, 1, 1, 1]]).T
+    viewer = show(trace_function(lambda A, B: A @ B, A, B, mode="primal"), views=["element"])
+    to(viewer, 3)
+    said, cells = viewer.locator(".mg-element .mg-meet"), viewer.locator(".mg-board td")
+    for cell, sentence in {
+        0: "[0, 0] = 1 · 4 + 2 · 6 = 16 (4 of 6 terms are 0)",
+        1: "[0, 1] = 1 · NaN + 2 · 1 + 3 · 1 = NaN (3 of 6 terms are 0)",
+        2: "[1, 0] = 1 · 5 = 5 (5 of 6 terms are 0)",
+        3: "[1, 1] = 0 · NaN + 1 · 1 = NaN (4 of 6 terms are 0)",
+        4: "[2, 0] = 0 (6 of 6 terms are 0)",
+    }.items():
+        cells.nth(cell).hover()
+        assert said.inner_text() == f"v1{sentence}"
+
+
 def test_other_steps_name_those_in_which_elements_meet(show):
     trace = trace_function(product, numbers(3, 4), numbers(4, 2), mode="reverse")
     viewer = show(trace, views=["element"])
@@ -307,7 +324,8 @@ def test_a_block_of_a_large_product(show, visit, axe):
     assert lit(viewer, "A", "v") == [f"31,{k}" for k in range(24)]
     assert lit(viewer, "B", "v") == [f"{k},26" for k in range(24)]
     said = viewer.locator(".mg-element .mg-meet").inner_text()
-    assert said.startswith("v1[31, 26] = ") and said.endswith(f" = {short(A[31] @ B[:, 26])}")
+    total = f" = {short(A[31] @ B[:, 26])} (17 of 90 terms are 0)"
+    assert said.startswith("v1[31, 26] = ") and said.endswith(total)
     axe(visit.page, "html")
     to(viewer, step_at(trace, "adjoint", "B"))
     viewer.locator("figure[data-node='B'] td[data-at='44,30']").hover()

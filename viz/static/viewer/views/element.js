@@ -57,12 +57,14 @@ const MEETING_WORDS = {
     en: "Elements {left} to {right} of {shape}.",
     zh: "{shape} 中的第 {left} 至 {right} 个元素。",
   },
+  zeros: { en: "{n} of {all} terms are 0", zh: "共 {all} 项，其中 {n} 项为 0" },
   nothing: { en: "no terms", zh: "没有项" },
 };
 const MOST_MAPS = 4, // of an array that is read
   MOST_THUMBS = 64,
   ROWS_SHOWN = 12, // rows and columns of products
-  TERMS_IN_LINE = 9; // products written in a line
+  TERMS_IN_LINE = 9, // products written in a line
+  FEW_TERMS = 4; // of more, those that are 0 are left out
 
 // Products in the order of the loop: rows, and columns along the last variable that varies.
 function productRows(products, valueOf) {
@@ -316,16 +318,19 @@ export const elementView = {
       const parts = sums.flatMap(({ products, plus }) => {
         const taken = largest && !compared ? products.filter((p) => p.chosen) : products,
           forward = meeting.target < 0;
-        const texts = taken.map(
-          ({ factors, divisor }) =>
-            factors.map((f) => inBrackets(f.value)).join(" · ") + (forward ? "" : over(divisor)),
-        );
-        return [...texts, ...plus.map((one) => inBrackets(one.value))];
+        const terms = taken.map(({ factors, divisor, value }) => [
+          factors.map((f) => inBrackets(f.value)).join(" · ") + (forward ? "" : over(divisor)),
+          value,
+        ]);
+        return [...terms, ...plus.map(({ value }) => [inBrackets(value), value])];
       });
       const name = `${symbolText(node, meeting.column)}[${place.join(", ")}]`,
         total = sums.reduce((all, sum) => all + sum.total, 0);
-      const shown = parts.slice(0, TERMS_IN_LINE),
-        dots = parts.length > shown.length ? ["…"] : [],
+      const all = parts.length,
+        kept = parts.filter(([, value]) => value !== 0 || compared || all <= FEW_TERMS),
+        shown = kept.slice(0, TERMS_IN_LINE).map(([text]) => text),
+        dots = kept.length > shown.length ? ["…"] : [],
+        zeros = kept.length < all && ` (${say("zeros", { n: all - kept.length, all })})`,
         added = [...shown, ...dots].join(" + "),
         mean = meeting.target < 0 && over(divisorAt(meeting.node.terms, place));
       if (!parts.length) return `${name} = ${short(total)} (${say("nothing")})`;
@@ -335,8 +340,9 @@ export const elementView = {
           : mean
             ? `(${added})${mean}`
             : added;
-      const terms = body === inBrackets(total) ? "" : `${body} = `; // one number stands once
-      return `${name} = ${terms}${short(total)}`;
+      // one number stands once
+      const terms = !kept.length || body === inBrackets(total) ? "" : `${body} = `;
+      return `${name} = ${terms}${short(total)}${zeros || ""}`;
     }
 
     function missing(text) {
