@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from .. import backend
@@ -42,7 +43,8 @@ def trace_function(
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
     args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their
-    dtype; f gets fresh tensors).
+    dtype; f gets fresh tensors), and dicts of these, which may be nested: each value is an input
+    with a name of its own, "p.W" for p["W"], in `tangents`, too.
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
     or "both".
     tangents: the forward seed, one value per argument or a mapping from argument names (default: 1
@@ -87,8 +89,11 @@ def record(
     __tracebackhide__ = True
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    labels = argument_names(f, len(args), names)
-    inputs = [as_input(a) for a in args]
+    given = zip(args, argument_names(f, len(args), names), strict=True)
+    leaves = [leaf for arg, name in given for leaf in _named(arg, name)]
+    labels, inputs = [name for name, _ in leaves], [as_input(value) for _, value in leaves]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level, fewer_collections():
         recorder = TraceRecorder(f, labels, source, level, most)
@@ -100,8 +105,9 @@ def record(
             recorder.input(
                 x, labels[i], directions[i] if x.tangents and directions is not None else None
             )
+        filling = iter(inputs)
         try:
-            returned = recorder.run(f, inputs)
+            returned = recorder.run(f, [_filled(arg, filling) for arg in args])
         except Exception as error:
             if not partial or isinstance(error, TraceTooLargeError):
                 raise
@@ -218,6 +224,24 @@ def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | Non
             name = f"x{n}"
         found.append(name)
     return found
+
+
+def _named(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The inputs that an argument holds, by name."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _named(part, f"{name}.{key}")
+    else:
+        yield name, value
+
+
+def _filled(value: Any, inputs: Iterator[Tensor]) -> Any:
+    """An argument with these tensors in the place of its inputs."""
+    if not isinstance(value, dict):
+        return next(inputs)
+    made = copy(value)  # of its own kind: OrderedDict, defaultdict, …
+    made.update((key, _filled(part, inputs)) for key, part in value.items())
+    return made
 
 
 def as_input(value: Any) -> Tensor:

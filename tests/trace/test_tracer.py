@@ -857,6 +857,23 @@ def test_a_plain_number_made_on_the_way_is_reported():
         trace_function(quiet, 2.0)  # a warning would be an error
 
 
+def test_each_value_of_a_dict_is_an_input_with_a_name():
+    def f(p, x):
+        return mg.sum(mg.tanh(x @ p["W"] + p["last"]["b"]))
+
+    p, x = {"W": [[0.5, -1.0]], "last": {"b": [0.25, 0.0]}}, [[1.0], [2.0]]
+    trace = trace_function(f, p, x, tangents={"p.last.b": [1.0, 0.0]})
+    final = {(node, column): value for s in trace["steps"] for node, column, value in s["writes"]}
+    assert trace["inputs"] == ["p.W", "p.last.b", "x"]
+    arrays = {k: mg.tensor(v, dtype=mg.float64) for k, v in (("W", p["W"]), ("b", p["last"]["b"]))}
+    grads = mg.func.grad(f)({"W": arrays["W"], "last": {"b": arrays["b"]}}, mg.tensor(x))
+    assert final["p.last.b", "g"]["sample"] == pytest.approx(grads["last"]["b"].tolist())
+    assert final["p.W", "g"]["sample"] == pytest.approx(grads["W"].flatten().tolist())
+    assert final[trace["outputs"][0], "d"] == pytest.approx(grads["last"]["b"].tolist()[0])
+    with pytest.raises(ValueError, match=r"two inputs have one name among p\.1, p\.1"):
+        trace_function(lambda p: p[1] + p["1"], {1: 2.0, "1": 3.0})
+
+
 def test_an_argument_without_a_value_is_named():
     with pytest.raises(TypeError, match=r"no value for y, z\. .* viz\.show\(f, 2\.0, 5\.0\)"):
         trace_function(lambda x, y, z, scale=1.0: x * y * z * scale, 2.0)
