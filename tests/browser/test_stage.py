@@ -120,14 +120,43 @@ def test_a_phone_has_one_line_of_buttons(show, trace):
     assert len(tops) == 8 and max(tops) - min(tops) < 4
 
 
-def test_inputs_and_seeds_are_not_asked(show, visit, trace):
+def test_before_the_first_step_no_answer_is_shown_and_inputs_and_seeds_are_not_asked(
+    show, visit, trace
+):
     viewer = show(trace, 1280, 720)
+    values = lambda: set(viewer.locator(".mg-value").all_text_contents()) - {""}
+    assert "11.65" in values(), "off the stage the result stands there"
     viewer.get_by_role("button", name="Stage mode").click()
+    assert not values()
+    visit.page.keyboard.press("q")
+    assert "11.65" in values(), "without questions there is nothing to give away"
+    visit.page.keyboard.press("q")
+    assert not values()
     for k in (1, 2):
         visit.page.keyboard.press("PageDown")
         assert step_of(viewer) == k and trace["steps"][k - 1]["phase"] == "primal"
     visit.page.keyboard.press("PageDown")
     assert step_of(viewer) == 2, "the third step computes something"
+
+
+def test_a_pointer_at_rest_lights_nothing_after_a_key_and_is_hidden(show, visit, trace):
+    viewer, page = show(trace, 1280, 720, step=5), visit.page
+    soon = "globalThis.setTimeout = (set => (act, ms) => set(act, ms / 30))(globalThis.setTimeout)"
+    page.evaluate(f"() => {{ globalThis.before = setTimeout; {soon}; }}")
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    box = viewer.locator(".mg-node[data-node='v4']")
+    box.hover()
+    assert viewer.locator(".mg-node.mg-hover").get_attribute("data-node") == "v4"
+    assert viewer.locator(".mg-source mark").inner_text() == "mg.sin(x2)"
+    page.keyboard.press("ArrowLeft")
+    assert viewer.locator(".mg-hover").count() == 0
+    assert viewer.locator(".mg-source mark").all_inner_texts() != ["mg.sin(x2)"]
+    until(page, "getComputedStyle(document.querySelector('.mg-node')).cursor === 'none'")
+    page.mouse.move(3, 3)
+    page.evaluate("() => { globalThis.setTimeout = before; }")
+    assert viewer.evaluate("e => getComputedStyle(e).cursor") != "none"
 
 
 def test_the_address_leads_to_a_step(visit, tmp_path, trace):

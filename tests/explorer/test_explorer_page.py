@@ -269,10 +269,26 @@ def test_the_page_says_what_can_be_typed(opened, visit):
     visit.assert_clean()
 
 
-def test_the_first_key_on_a_page_just_opened_moves_a_step(opened, visit):
+def test_keys_move_the_steps_once_the_page_is_opened_and_once_a_field_is_left(opened, visit):
     tab = opened()
+    counter = lambda: int(tab.inner_text(".mg-counter").split()[0])
+    tab.keyboard.press("PageDown")
+    phase = counter()
+    assert phase > 0
+    for leave in ("Escape", "Control+Enter"):
+        for field, text in ((".mgx-formula", "exp(x1)*x2"), ("[aria-label='value of x1']", "3")):
+            tab.fill(field, text)
+            tab.keyboard.press(leave)
+            before = counter()
+            tab.keyboard.press("ArrowLeft" if before else "ArrowRight")
+            assert counter() != before and tab.input_value(field) == text
+    tab.keyboard.press("f")
+    tab.wait_for_function("() => document.fullscreenElement")
+    tab.keyboard.press("f")
+    tab.wait_for_function("() => !document.fullscreenElement")
+    tab.keyboard.press("Home")
     tab.keyboard.press("ArrowRight")
-    assert tab.inner_text(".mg-counter").startswith("1 ")
+    assert counter() == 1
     tab.keyboard.press("Space")
     tab.wait_for_function("() => !document.querySelector('.mg-counter').innerText.startsWith('1 ')")
     assert tab.evaluate("() => scrollY") == 0

@@ -47,6 +47,7 @@ export function explore(place, { panels = [] } = {}) {
   const formula = h("textarea", {
     ...{ class: "mgx-formula", rows: "1", spellcheck: "false", autocomplete: "off" },
     ...{ autocapitalize: "off", "aria-label": "function", "aria-describedby": "mgx-problem" },
+    title: "Escape or Ctrl+Enter leaves the field",
   });
   const problem = h("div", { class: "mgx-problem", id: "mgx-problem", role: "status" });
   const fields = fieldsOf({ changed: valueChanged, seeded });
@@ -80,6 +81,11 @@ export function explore(place, { panels = [] } = {}) {
 
   formula.addEventListener("input", typed);
   formula.addEventListener("keydown", editing);
+  // what is typed is done: the next keys are the viewer's
+  head.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, isComposing }) => {
+    const leaves = key === "Escape" || (key === "Enter" && (ctrlKey || metaKey));
+    if (leaves && !isComposing) target.blur();
+  });
   window.addEventListener("hashchange", () => {
     const found = fromAddress(location.hash);
     if (found && toAddress(found) !== toAddress(state)) open(found);

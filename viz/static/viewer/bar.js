@@ -59,7 +59,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
   );
 
   const chip = (c) => {
-    const attributes = { type: "button", class: `mg-chip mg-chip-${c.key}`, "data-col": c.key };
+    const attributes = { type: "button", class: `mg-chip mg-c-${c.key}`, "data-col": c.key };
     return h(
       "button",
       { ...attributes, onclick: () => actions.move(firstOf.get(c.key)) },

@@ -2,7 +2,8 @@
 
 import { nodeAt } from "./dom.js";
 
-// lit(id): a node is pointed at, or none (null). Returns which one is.
+// lit(id): a node is pointed at, or none (null). Returns which one is. A picture that moves below a
+// pointer at rest lights nothing, and a key ends what the pointer lit.
 export function linkHighlights(root, graph, controls, lit) {
   let hovered = null;
   function hover(id) {
@@ -13,7 +14,8 @@ export function linkHighlights(root, graph, controls, lit) {
       e.classList.toggle("mg-hover", e.dataset.node === id);
     lit();
   }
-  root.addEventListener("pointerover", (e) => hover(nodeAt(e.target)));
+  root.addEventListener("pointermove", (e) => hover(nodeAt(e.target)));
+  root.addEventListener("keydown", () => hover(null));
   root.addEventListener("pointerleave", () => hover(null));
   root.addEventListener("focusin", (e) => {
     hover(nodeAt(e.target));

@@ -2,12 +2,11 @@
 
 import { nodeAt } from "./dom.js";
 
-// A page just opened has no focus anywhere: its first key goes to the viewer that it shows, which
+// A page just opened has no focus anywhere: its keys go to the one viewer that it shows, which
 // shown() gives.
 export function listenFirstKey(shown) {
   document.addEventListener("keydown", (event) => {
-    const keys = [" ", "ArrowLeft", "ArrowRight"];
-    if (event.target !== document.body || !keys.includes(event.key)) return;
+    if (event.target !== document.body) return;
     const { root } = shown(),
       stepper = root.querySelector("section.mg-root") ?? root; // below sliders or a difference
     if (!stepper.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();

@@ -1,26 +1,37 @@
 // Stage mode, for a lecture: the whole screen for the graph, one line of arithmetic and the line of
 // code. Before each step stands its question, what comes next; the next key gives the answer.
 
+const IDLE = 1500; // milliseconds without a move after which the pointer is hidden
+
 // parts: the clock, the panel, the graph, the source; arrange(): the size has changed; redraw():
 // shows the present step again.
+// Long: a closure, whose functions share the state.
 export function makeStage(root, trace, { clock, panel, graph, source, arrange, redraw }) {
   const { steps } = trace;
   let on = false,
     questions = true,
-    asking = false;
+    asking = false,
+    idle = 0; // runs out where the pointer rests
+
+  function pointed() {
+    clearTimeout(idle);
+    root.classList.remove("mg-idle");
+    if (on) idle = setTimeout(() => root.classList.add("mg-idle"), IDLE);
+  }
+  root.addEventListener("pointermove", pointed);
 
   function set(to) {
     if (to === on) return;
     on = to;
-    asking = false;
     root.classList.toggle("mg-stage", on);
+    pointed();
     // a frame may not be allowed to fill the screen: then it fills itself
     if (on) root.requestFullscreen?.().catch(() => {});
     else if (document.fullscreenElement === root) document.exitFullscreen();
     redraw();
     arrange();
   }
-  const closed = () => on && !document.fullscreenElement && set(false);
+  const closed = () => !document.fullscreenElement && set(false);
   root.addEventListener("fullscreenchange", closed);
 
   function ask(step) {
@@ -48,15 +59,16 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
     next,
     back,
     on: () => on,
+    asks: () => on && questions,
     question() {
       questions = !questions;
-      if (asking) redraw();
+      redraw();
     },
     // A step is drawn: the question is over.
     drawn() {
       asking = false;
       root.classList.remove("mg-question-now");
     },
-    destroy: () => on && set(false),
+    destroy: () => set(false),
   };
 }

@@ -314,7 +314,7 @@ function show(el, given, options, t) {
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
     stage.drawn();
-    const preview = k === 0 && n > 0 && !clock.held() ? stateAt(n) : null;
+    const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
     graph?.update(step, state, preview);
     table.update(step, state);
     panel.update(k, state, preview);
