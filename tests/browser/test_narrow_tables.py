@@ -84,7 +84,7 @@ def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_
     table.evaluate("e => { e.scrollLeft = 10_000; }")
     assert link.bounding_box()["x"] >= 0
     shown = visit.page.locator("tbody a").all_inner_texts()
-    assert (shown[0], shown[-1]) == ("Éva_Öz", "Zoë_Müller")
+    assert shown == ["Éva_Öz", *students[2:], "Zoë_Müller"]
     assert "(of\N{NO-BREAK SPACE}2)" in visit.page.locator("thead th").last.inner_text()
     slowest = [(student, 0.01, "Counter") for student in students[:10]]
     pairs = [SimilarPair(*students[k : k + 2], 0.8, 14) for k in range(15)]

@@ -12,6 +12,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from functools import reduce
+from types import SimpleNamespace
 
 import pytest
 from minigrad.lessons.grading import grades, run, sandbox
@@ -388,6 +389,15 @@ def test_everybody_gets_two_pages_and_the_instructor_an_index(graded, tmp_path):
     assert "<strong>5</strong> of 7 points" in (tmp_path / "bob.html").read_text()
     index = (tmp_path / "index.html").read_text()
     assert index.count("<tr>") == len(CLASS) + 1 and 'href="index-2.html"' in index
+
+
+def test_the_index_sorts_students_by_name_and_number():
+    wanted = ["Éva 2", "Éva 10", "Fu", "student_1", "student_2", "student_10", "Zoë"]
+    found = [SimpleNamespace(student=s, points=1.0, judgements=[]) for s in sorted(wanted)]
+    sheet = SimpleNamespace(title="Lab 1", exercises=[], max_points=1.0)
+    for make in (site.index_html, site.index_markdown):
+        text = make(found, sorted(wanted), sheet).replace("\\", "")
+        assert sorted(wanted, key=text.index) == wanted
 
 
 def test_names_of_files_are_harmless_and_differ():

@@ -108,9 +108,15 @@ tr .points:last-child { padding-right: 0; }
 """
 
 
-def _by_name(student: str) -> str:
-    """What students are sorted by: É stands at E."""
-    return unicodedata.normalize("NFKD", student).casefold()
+def _by_name(student: str) -> list[str | int]:
+    """What students are sorted by: É stands at E, and student 2 before student 10."""
+    parts = re.split(r"(\d+)", unicodedata.normalize("NFKD", student).casefold())
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _sorted(found: Sequence[Graded], names: Sequence[str]) -> list[tuple[Graded, str]]:
+    """The results, each with the name of its files, by the students' names."""
+    return sorted(zip(found, names, strict=True), key=lambda both: _by_name(both[0].student))
 
 
 def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
@@ -120,9 +126,7 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
     worth = [("points", sheet.max_points), *((e.name, e.max_points) for e in sheet.exercises)]
     heads = ["student", *(f"{name} (of\N{NO-BREAK SPACE}{most:g})" for name, most in worth)]
     rows = []
-    for result, name in sorted(
-        zip(found, names, strict=True), key=lambda both: _by_name(both[0].student)
-    ):
+    for result, name in _sorted(found, names):
         points = {j.exercise: j.points for j in result.judgements}
         cells = [f"{points.get(e.name, 0.0):g}" for e in sheet.exercises]
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
@@ -137,7 +141,7 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
 def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
     """The feedback as a table in Markdown."""
     lines = [f"# {markdown_text(sheet.title)}", "", "| student | points | page |", "|---|---|---|"]
-    for result, name in zip(found, names, strict=True):
+    for result, name in _sorted(found, names):
         lines.append(
             f"| {markdown_text(result.student)} | {result.points:g} of {sheet.max_points:g} |"
             f" [{name}.md](<{name}.md>) |"
