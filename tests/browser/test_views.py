@@ -94,6 +94,8 @@ def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
     viewer.get_by_role("checkbox", name="Every step so far").check()
     opened = viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)")
     assert opened == ["story", "algorithm", "cut"], "always in the same order"
+    viewer.locator(".mg-say").click()
+    assert viewer.locator(".mg-popup").is_hidden(), "a press elsewhere closes the menu"
     viewer.get_by_role("button", name="Close: Cut lens").click()
     assert visit.page.evaluate("document.activeElement.tagName") == "SECTION", (
         "the focus is not lost"

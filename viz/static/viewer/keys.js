@@ -13,7 +13,7 @@ export function listenFirstKey(shown) {
   });
 }
 
-// Listens to the keys of a viewer. marks: the steps at which phases begin.
+// Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at which phases begin.
 export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo }) {
   function leave() {
     if (stage.on()) stage.set(false);
@@ -65,6 +65,9 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     return moving(e.key) ?? (kind === "range" && arrow ? () => {} : null);
   }
   const help = () => controls.toggleHelp();
+  root.addEventListener("pointerdown", ({ target }) => {
+    if (!controls.menu.contains(target)) controls.menu.open = false;
+  });
   root.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
     const act = action(e);
