@@ -33,7 +33,7 @@ import constants from "./constants.json" with { type: "json" };
 import { brief } from "./numbers.js";
 export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
 export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
-export const heatOf = () => null, heatMap = heatOf;
+export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf;
 """,
     "views/array_questions.js": """
 export const askedOfArray = ({ writes: [[, , value]] }) =>

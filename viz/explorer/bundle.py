@@ -68,10 +68,11 @@ _INSIDE = re.compile(r"\([^()]*\)")
 
 
 class _Mentioned:
-    """Whether a program has a word, or begins it: as `stage${n}` begins `stage1`."""
+    """Whether a program has a word, or begins it: as `stage${n}` begins `stage1`. quoted: as a text
+    of its own."""
 
-    def __init__(self, program: str) -> None:
-        self.words = set(re.findall(r"[\w-]+", program))
+    def __init__(self, program: str, *, quoted: bool = False) -> None:
+        self.words = set(re.findall(r"""["'`](\w+)["'`]""" if quoted else r"[\w-]+", program))
         self.beginnings = tuple(re.findall(r"([\w-]{3,})\$\{", program))
 
     def __call__(self, word: str) -> bool:
@@ -83,7 +84,7 @@ def script() -> str:
     """The page and the viewer as one ES module that imports nothing, with those words of the
     interface that it can show."""
     before, words, after = bundle.around_texts(bundle.in_english(joined("explore.js")))
-    mentioned = _Mentioned(before + after)
+    mentioned = _Mentioned(before + after, quoted=True)
     return before + _WORD.sub(lambda w: w[0] if mentioned(w[1]) else "", words) + after
 
 

@@ -48,6 +48,13 @@ export function linesOf(value, shape) {
   return [ranged && value?.sample && "min" in value ? spread(value) : brief(value)];
 }
 
+// In words, the range of an array of which `text` names it alone; null for any other value.
+export function rangeIn(text, value, t) {
+  const { min, max } = value ?? {},
+    isRange = min !== max && text === spread(value);
+  return isRange ? t("between", { min: short(min), max: short(max) }) : null;
+}
+
 // The level of a colour in a heat map, and the letter that stands for it.
 export const levelOf = (value, scale) =>
   Number.isNaN(value)

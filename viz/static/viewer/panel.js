@@ -1,5 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
+import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { key } from "./fold.js";
@@ -47,21 +48,26 @@ export function drawPanel(trace, t, stateAt, inputs) {
     return { box, badge, formula, sums, pass, opening, say };
   }
   // What the steps find, of what is named first: the outputs' values, the inputs' adjoints.
-  const found = (state) =>
-    [
+  function found(state) {
+    const all = [
       [["output"], "v"],
       [["input", "param"], "g", "bar"],
-    ]
-      .flatMap(([kinds, column, accent]) =>
-        trace.nodes
-          .filter((node) => kinds.includes(node.kind) && state.has(key(node.id, column)))
-          .map((node) => [
-            { t: "sym", ...labelOf(node), accent, node: node.id },
-            { t: "op", text: "=" },
-            { t: "row", text: brief(state.get(key(node.id, column)), 24) },
-          ]),
-      )
-      .slice(0, MOST_FOUND);
+    ].flatMap(([kinds, column, accent]) =>
+      trace.nodes
+        .filter((node) => kinds.includes(node.kind) && state.has(key(node.id, column)))
+        .map((node) => [
+          { t: "sym", ...labelOf(node), accent, node: node.id },
+          ...held(state.get(key(node.id, column))),
+        ]),
+    );
+    const further = all.splice(MOST_FOUND).length;
+    return further ? [...all, [{ text: t("further", { n: further }) }]] : all;
+  }
+  function held(value) {
+    const text = brief(value, 24),
+      range = rangeIn(text, value, t);
+    return range ? [{ text: range }] : [{ t: "op", text: "=" }, { t: "row", text }];
+  }
   // Everything but the sentence, which is announced when it changes; that is returned. The message
   // of an operation that fails stands above already.
   // preview: the final state, where it may be told before the first step.
