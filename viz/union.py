@@ -2,9 +2,10 @@
 what the first says.
 
 A node of the second Trace is that of the first which is made by the same operation from the same
-operands; nodes without such a twin stand in the union too, and say on which side they are. The
-clock is the first Trace's. Where the second has a pass of its own (reverse mode beside forward
-mode), or nodes of its own, its steps for them follow.
+operands; nodes without such a twin stand in the union too, and say on which side they are. A node
+for a single number that the second alone has is written as that number. The clock is the first
+Trace's. Where the second has a pass of its own (reverse mode beside forward mode), or nodes of its
+own, its steps for them follow.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 
 from minigrad.viz.reading import plain, symbol_runs
 
-from minigrad.trace.diff import twins
+from minigrad.trace.diff import edge_twins, literals, twins
 from minigrad.trace.replay import state_at
+from minigrad.trace.text import number
 
 Trace = Mapping[str, Any]
 Agree = Callable[[Any, Any], bool]
@@ -29,17 +31,21 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     that differ as ``[node, column, the second's value or None]`` and the nodes that only one has,
     ``{node: 0 or 1}``. name: what the second is called; its own steps have it as ``"by"``.
     """
-    twin = twins(first, second)
+    twin = twins(dict(first), dict(second))
+    quiet, numbers = literals(dict(first), dict(second), twin)
+    kept = {*twin.values(), *second["outputs"]}
+    numbers = {node: value for node, value in numbers.items() if node not in kept}
     back = {theirs: ours for ours, theirs in twin.items()}
     taken = {node["id"] for node in first["nodes"]}
+    said, second = second, _without(second, numbers)
     renamed = {n["id"]: back.get(n["id"]) or _fresh(n["id"], taken) for n in second["nodes"]}
     own = [n for n in second["nodes"] if n["id"] not in back]
-    edges, more = _edges(first, second, renamed, set(back))
+    edges, more = _edges(first, second, renamed, back)
     columns = [c["key"] for c in first["columns"]]
     added = [c for c in second["columns"] if c["key"] not in columns]
     late = {c["key"] for c in added}
     alone = {renamed[n["id"]] for n in own}
-    names = _Names(first, second, renamed)
+    names = _Names(first, said, renamed, numbers)
     steps = [
         {**told, "by": name}
         for step in second["steps"]
@@ -53,11 +59,33 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
         "columns": sorted([*first["columns"], *added], key=lambda c: order.index(c["key"])),
         "steps": [*first["steps"], *steps],
     }
-    only = {n["id"]: 0 for n in first["nodes"] if n["id"] not in twin}
+    only = {n["id"]: 0 for n in first["nodes"] if n["id"] not in (*twin, *quiet)}
     only |= dict.fromkeys(sorted(alone), 1)
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
     return document
+
+
+_LISTS = ("add", "drops", "free", "holds", "keep", "uses")
+
+
+def _without(trace: Trace, numbers: Mapping[str, Any]) -> Trace:
+    """A Trace without its nodes for these numbers; formulas and sentences stay as they are."""
+    edges = [e for e in trace["edges"] if e["src"] not in numbers]
+    kept = {e["id"] for e in edges}
+    steps = []
+    for step in trace["steps"]:
+        if step["node"] in numbers:
+            continue
+        told = {**step, "edges": [e for e in step["edges"] if e in kept]}
+        told["reads"] = [cell for cell in step["reads"] if cell[0] not in numbers]
+        told |= {key: [n for n in step[key] if n not in numbers] for key in _LISTS if key in step}
+        if "contribs" in step:
+            told["contribs"] = [c for c in step["contribs"] if c["edge"] in kept]
+        steps.append(told)
+    nodes = [n for n in trace["nodes"] if n["id"] not in numbers]
+    inputs = [name for name in trace["inputs"] if name not in numbers]
+    return {**trace, "nodes": nodes, "edges": edges, "steps": steps, "inputs": inputs}
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -69,15 +97,21 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 class _Names:
     """The second Trace's nodes as the union calls them, in formulas and in sentences. ids: by their
-    names in the second Trace."""
+    names in the second Trace; numbers: what is written in place of some of its nodes."""
 
-    def __init__(self, first: Trace, second: Trace, ids: Mapping[str, str]) -> None:
-        self.ids = ids
+    def __init__(
+        self, first: Trace, second: Trace, ids: Mapping[str, str], numbers: Mapping[str, Any]
+    ) -> None:
+        self.ids, self._numbers = ids, numbers
         known = {node["id"]: node["label"] for node in first["nodes"]}
         self.labels: dict[str, Mapping[str, Any]] = {}
         told: dict[str, str] = {}
         for node in second["nodes"]:
-            own, name = node["label"], ids[node["id"]]
+            own = node["label"]
+            if node["id"] in numbers:
+                told[plain(symbol_runs(own))] = number(numbers[node["id"]])
+                continue
+            name = ids[node["id"]]
             primes = name[len(name.rstrip(SHARED_MARK)) :] if name not in known else ""
             label = {**own, "sup": own.get("sup", "") + primes} if primes else own
             self.labels[node["id"]] = label = known.get(name, label)
@@ -100,6 +134,8 @@ class _Names:
             return [self.tokens(one) for one in tokens]
         if not isinstance(tokens, Mapping):
             return tokens
+        if tokens.get("t") == "sym" and tokens.get("node") in self._numbers:
+            return {"t": "num", "value": self._numbers[tokens["node"]]}
         told = {key: self.tokens(value) for key, value in tokens.items()}
         if tokens.get("t") == "sym" and tokens.get("node") in self.labels:
             name = tokens["node"]
@@ -118,19 +154,14 @@ def _moved(node: Mapping[str, Any], names: _Names) -> dict[str, Any]:
 
 
 def _edges(
-    first: Trace, second: Trace, renamed: Mapping[str, str], shared: set[str]
+    first: Trace, second: Trace, renamed: Mapping[str, str], back: Mapping[str, str]
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """For each edge of the second Trace its id in the union, and those that are new."""
-    place = {(e["src"], e["dst"], e["slot"]): e["id"] for e in first["edges"]}
     taken = {e["id"] for e in first["edges"]}
-    found: dict[str, str] = {}
-    more: list[dict[str, Any]] = []
-    for edge in second["edges"]:
-        src, dst = renamed[edge["src"]], renamed[edge["dst"]]
-        same = place.get((src, dst, edge["slot"])) if edge["dst"] in shared else None
-        found[edge["id"]] = same or _fresh(edge["id"], taken)
-        if same is None:
-            more.append({**edge, "id": found[edge["id"]], "src": src, "dst": dst})
+    same = edge_twins(dict(second), dict(first), back)
+    found = {e["id"]: same.get(e["id"]) or _fresh(e["id"], taken) for e in second["edges"]}
+    ends = lambda edge: {"src": renamed[edge["src"]], "dst": renamed[edge["dst"]]}
+    more = [{**e, "id": found[e["id"]], **ends(e)} for e in second["edges"] if e["id"] not in same]
     return found, more
 
 
@@ -155,7 +186,7 @@ def _translated(
         "formula": names.tokens(step["formula"]),
         "say": names.sentence(step["say"]),
     }
-    for key in ("add", "free", "keep", "uses", "holds", "drops"):
+    for key in _LISTS:
         if key in step:
             told[key] = [renamed[n] for n in step[key]]
     if "contribs" in step:

@@ -1,18 +1,19 @@
 """Where two Traces part: the first step at which a student's engine does something else than the
 reference.
 
-Nodes are matched by their order of birth within their kind (first input to first input, first
-operation to first operation), so labels may differ. The comparison is by what was computed, in the
-order of the reference: a different legal order of the backward pass is not a difference, a
-different value is. Where both Traces tell what was sent along an edge, that is compared first: it
-names the operation whose rule is wrong, while the sums only show where the damage arrives.
+Nodes are matched by the operation and the operands that they are made from, so labels may differ.
+A number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. The comparison
+is by what was computed, in the order of the reference: a different legal order of the backward pass
+is not a difference, a different value is. Where both Traces tell what was sent along an edge, that
+is compared first: it names the operation whose rule is wrong, while the sums only show where the
+damage arrives.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +50,7 @@ def first_divergence(
     twin = _matched(reference, other)
     if isinstance(twin, Divergence):
         return twin
-    places = _places(other)
-    edge_twin = {
-        e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]
-    }
+    edge_twin = edge_twins(reference, other, twin)
     beside = _edges_beside(reference)
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
@@ -66,8 +64,9 @@ def first_divergence(
     for i, step in enumerate(reference["steps"]):
         sent_in = _EDGE_COLUMNS.get(step["phase"])
         for part in step.get("contribs", []) if sent_in else []:
-            sent = [their_parts.get((str(sent_in), edge_twin[e])) for e in beside[part["edge"]]]
-            got = their_parts.get((str(sent_in), edge_twin[part["edge"]]))
+            sent = [their_parts.get((str(sent_in), edge_twin.get(e))) for e in beside[part["edge"]]]
+            sent += [parts.get((str(sent_in), e)) for e in beside[part["edge"]]]
+            got = their_parts.get((str(sent_in), edge_twin.get(part["edge"])))
             # what x*x sends twice may be told as one sum: its adjoint is compared
             if got is not None and None not in sent and not close(part["product"], got["product"]):
                 ours, other = _with_differences(part["product"], got["product"], close)
@@ -75,8 +74,8 @@ def first_divergence(
                 say = _wrong_part(reference, step, part, got, close)
                 return Divergence("value", step["node"], sent_in, i, ours, other, say, part["edge"])
         for node, column, _ in step["writes"]:
-            if last_write[node, column] != i:
-                continue  # a partial sum: the complete one is compared
+            if last_write[node, column] != i or node not in twin:
+                continue  # a partial sum, or a number that the other has within an operation
             expected, got = final[node, column], theirs.get((twin[node], column))
             name = COLUMN_NAMES.get(column, column)
             if got is None:
@@ -118,10 +117,6 @@ def _contributions(trace: Trace) -> dict[tuple[str, str | None], Any]:
         if column is not None:
             found.update(((column, part["edge"]), part) for part in step.get("contribs", []))
     return found
-
-
-def _places(trace: Trace) -> dict[tuple[str, str, int], str]:
-    return {(e["src"], e["dst"], e["slot"]): e["id"] for e in trace["edges"]}
 
 
 def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str:
@@ -173,12 +168,21 @@ def _negative(value: Any) -> Any:
 def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
     """Each node's twin; where not all have one, the first difference of the two graphs."""
     found = twins(reference, other)
-    known = set(found.values())
-    ours, theirs = _both_ordered(reference, other)
-    ours = [node for node in ours if node["id"] not in found]
-    theirs = [node for node in theirs if node["id"] not in known]
-    paired = found | {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
-    return _structure(reference, other, (ours, theirs), paired) or paired
+    numbers = literals(reference, other, found)
+    known = {*found, *numbers[0]}, {*found.values(), *numbers[1]}
+    ours, theirs = (
+        [node for node in trace["nodes"] if node["id"] not in some]
+        for trace, some in zip((reference, other), known, strict=True)
+    )
+    pairs = [
+        (m, n)
+        for made in (True, False)  # an operation is no counterpart of an input
+        for m, n in zip(
+            *([x for x in xs if ("op" in x) is made] for xs in (ours, theirs)), strict=False
+        )
+    ]
+    paired = found | {m["id"]: n["id"] for m, n in pairs}
+    return _structure(reference, other, (ours, theirs), pairs, paired) or paired
 
 
 def _edges_beside(trace: Trace) -> dict[str, list[str]]:
@@ -189,40 +193,160 @@ def _edges_beside(trace: Trace) -> dict[str, list[str]]:
     return {name: names for names in between.values() for name in names}
 
 
-def _both_ordered(a: Trace, b: Trace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The nodes of both, those that belong together at one place; inputs by their names where
-    these are the same, else in their order.
+def edge_twins(first: Trace, second: Trace, twin: Mapping[str, str]) -> dict[str, str]:
+    """For each edge of the first Trace that of the second between the twins of its ends; of several
+    between the same two nodes by their order.
     """
-    rank = {"input": 0, "param": 1, "const": 2}
+    between = [
+        {(e["src"], e["dst"]): names for e in t["edges"] for names in (beside[e["id"]],)}
+        for t in (first, second)
+        for beside in (_edges_beside(t),)
+    ]
+    return {
+        m: n
+        for (src, dst), names in between[0].items()
+        for m, n in zip(names, between[1].get((twin.get(src), twin.get(dst)), ()), strict=False)
+    }
+
+
+def _inputs(a: Trace, b: Trace) -> dict[str, str]:
+    """The inputs that belong together: by name where one Trace has all names of the other, else by
+    position.
+    """
     names = [[n["id"] for n in trace["nodes"] if n["kind"] == "input"] for trace in (a, b)]
-    same = sorted(names[0]) == sorted(names[1])
-    place = {name: i for i, name in enumerate(names[0])} if same else {}
-    order = lambda n: (rank.get(n["kind"], 3), place.get(n["id"], 0) if n["kind"] == "input" else 0)
-    return sorted(a["nodes"], key=order), sorted(b["nodes"], key=order)
+    shared = set(names[0]) & set(names[1])
+    if len(shared) == min(map(len, names)):
+        return {name: name for name in names[0] if name in shared}
+    return dict(zip(*names, strict=False))
+
+
+def _leaves(first: Trace, second: Trace) -> dict[str, str]:
+    """The twins of what no operation makes. Inputs without a counterpart may be constants in the
+    other Trace, whose engine does not name them.
+    """
+    found = _inputs(first, second)
+    params = ([n["id"] for n in t["nodes"] if n["kind"] == "param"] for t in (first, second))
+    found |= dict(zip(*params, strict=False))
+    known = set(found.values())
+    left: list[dict[str, str]] = []
+    for trace, matched in ((first, found), (second, known)):
+        leaves = {n["id"] for n in trace["nodes"] if "op" not in n and n["id"] not in matched}
+        cells = state_at(trace, len(trace["steps"])).cells
+        left.append({one: number(v) for (one, c), v in cells.items() if c == "v" and one in leaves})
+    ours, theirs = left
+    waiting: dict[str, list[str]] = {}
+    for node, value in theirs.items():
+        waiting.setdefault(value, []).append(node)
+    for node, value in [*ours.items()]:
+        if waiting.get(value):
+            found[node] = twin = waiting[value].pop(0)
+            del ours[node], theirs[twin]
+    inputs = [n["id"] for n in first["nodes"] if n["id"] in ours and n["kind"] != "const"]
+    alike = len(ours) == len(theirs)
+    return found | dict(zip(ours if alike else inputs, theirs, strict=False))
 
 
 def twins(first: Trace, second: Trace) -> dict[str, str]:
     """For each node of the first Trace its twin in the second: inputs by name or position,
-    parameters and constants by position, then by operation and operands.
+    parameters by position, constants by value or else position, then by operation and operands. A
+    number within an operation is as good as a node for it.
     """
-    found: dict[str, str] = {}
-    both = _both_ordered(first, second)
-    for kind in ("input", "param", "const"):
-        ours, theirs = ([n for n in nodes if n["kind"] == kind] for nodes in both)
-        found |= {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
+    found = _leaves(first, second)
+    our_way, their_way = map(_Made, (first, second), literals(first, second, found))
     waiting: dict[Any, list[str]] = {}
-    theirs_of = _sources(second)
     for node in second["nodes"]:
-        if "op" in node:
-            waiting.setdefault((node["op"], tuple(theirs_of[node["id"]])), []).append(node["id"])
-    ours_of = _sources(first)
+        for key in their_way.keys(node) if "op" in node else ():
+            waiting.setdefault(key, []).append(node["id"])
+    taken: set[str] = set()
     for node in first["nodes"]:
-        if "op" not in node or not all(one in found for one in ours_of[node["id"]]):
+        if "op" not in node or not all(one in found for one in our_way.operands[node["id"]]):
             continue
-        same = waiting.get((node["op"], tuple(found[one] for one in ours_of[node["id"]])))
-        if same:
-            found[node["id"]] = same.pop(0)
+        for key in our_way.keys(node, found):
+            same = [one for one in waiting.get(key, []) if one not in taken]
+            if same:
+                numbers = our_way.numbers(node)
+                alike = (n for n in same if _equal(numbers, their_way.numbers(their_way.nodes[n])))
+                found[node["id"]] = twin = next(alike, same[0])
+                taken.add(twin)
+                break
     return found
+
+
+def literals(first: Trace, second: Trace, twin: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of each of two Traces the single numbers that it has as nodes, by their ids: constants that
+    are no input of the other, and inputs that the other lacks.
+    """
+    kinds = [{n["id"]: n["kind"] for n in trace["nodes"]} for trace in (first, second)]
+    pairs = [(m, n) for m, n in twin.items() if (kinds[0][m], kinds[1][n]) != ("const", "const")]
+    operands = {m for m, _ in pairs}, {n for _, n in pairs}
+    return [
+        {
+            node: value
+            for step in trace["steps"]
+            for node, column, value in step["writes"]
+            if column == "v" and own[node] in ("const", "input") and node not in known
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+        for trace, own, known in zip((first, second), kinds, operands, strict=True)
+    ]
+
+
+class _Made:
+    """How the nodes of a Trace are made. literals: nodes that are single numbers; operands: of each
+    node, without the numbers.
+    """
+
+    def __init__(self, trace: Trace, numbers: dict[str, Any]) -> None:
+        self.nodes = {node["id"]: node for node in trace["nodes"]}
+        self.literals = numbers
+        self.operands = {
+            name: [one for one in sources if one not in self.literals]
+            for name, sources in _sources(trace).items()
+        }
+
+    def keys(self, node: dict[str, Any], twin: Mapping[str, str] | None = None) -> list[Any]:
+        """By what an operation is found: its name and its operands as the other Trace calls them;
+        and where a number is added, multiplied or an exponent, the plainest name of that.
+        """
+        operands = [twin[one] if twin else one for one in self.operands[node["id"]]]
+        names = dict.fromkeys([node["op"], self._plain(node)[0]])
+        return [(op, *operands) for op in names]
+
+    def numbers(self, node: dict[str, Any]) -> list[Any]:
+        """The numbers within an operation, as its plainest name takes them."""
+        return self._plain(node)[1]
+
+    def _plain(self, node: dict[str, Any]) -> tuple[str, list[Any]]:
+        op = str(node["op"])
+        said = [*self._said(node["expr"])]
+        held = [one for one in said if not isinstance(one, str)]
+        if op == "neg" and len(said) == 1:
+            return "mul", [-1]
+        if len(said) == 2 and len(held) == 1 and said[1] is held[0]:  # x - 1, x / 2, x ** 2
+            if op == "sub":
+                return "add", [-held[0]]
+            if op == "div" and held[0]:
+                return "mul", [1 / held[0]]
+            op = {"pow_tensor": "pow"}.get(op, op)
+        return op, held
+
+    def _said(self, tokens: Any) -> Iterator[Any]:
+        """The operands of an expression in their order: names of nodes, and numbers."""
+        for token in tokens:
+            if token["t"] == "sym" and "node" in token:
+                yield self.literals.get(token["node"], token["node"])
+            elif token["t"] == "num" and isinstance(token["value"], int | float):
+                yield token["value"]
+            for key in ("num", "den", "base", "exp", "of"):
+                if isinstance(token.get(key), list):
+                    yield from self._said(token[key])
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two numbers, values of arrays, or lists of these are equal up to rounding."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return agree(a, b, rtol=1e-6, atol=0)
 
 
 def _sources(trace: Trace) -> dict[str, list[str]]:
@@ -234,41 +358,49 @@ def _sources(trace: Trace) -> dict[str, list[str]]:
 
 
 def _structure(
-    a: Trace, b: Trace, alone: tuple[list[Any], list[Any]], twin: Mapping[str, str]
+    a: Trace,
+    b: Trace,
+    alone: tuple[list[Any], list[Any]],
+    pairs: list[tuple[Any, Any]],
+    twin: Mapping[str, str],
 ) -> Divergence | None:
     """The first node of `a` that is made in another way in `b`. alone: the nodes of both that
-    :func:`twins` left; twin: each node's counterpart, these in their order.
+    :func:`twins` left; pairs: of these, what stands at the same place; twin: each node's
+    counterpart.
     """
-    our_sources, their_sources = _sources(a), _sources(b)
+    ours, theirs = map(_Made, (a, b), literals(a, b, twin))
     back = {theirs: ours for ours, theirs in twin.items()}
     born = {cell[0]: i for i, step in reversed([*enumerate(a["steps"])]) for cell in step["writes"]}
-    for m, n in zip(*alone, strict=False):
+    for m, n in pairs:
+        if "op" not in m:
+            continue
         node = m["id"]
-        ops = m.get("op"), n.get("op")
-        if ops[0] != ops[1]:
-            made, is_made = (op or "the user" for op in ops)
-            say = f"{node} should be made by {made}, but is made by {is_made}."
+        if not {key[0] for key in ours.keys(m)} & {key[0] for key in theirs.keys(n)}:
+            ops = m["op"], n["op"]
+            say = f"{node} should be made by {ops[0]}, but is made by {ops[1]}."
             return Divergence("structure", node, None, born.get(node), *ops, say)
-        wanted = our_sources[node]
-        found = [back.get(s) or f"{s}′" for s in their_sources[n["id"]]]
+        wanted = ours.operands[node]
+        found = [back.get(s) or f"{s}′" for s in theirs.operands[n["id"]]]
         if wanted != found:
             say = (
                 f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
             )
             return Divergence("structure", node, None, born.get(node), wanted, found, say)
-    sizes = len(a["nodes"]), len(b["nodes"])
-    if sizes[0] == sizes[1]:
+    done = [[one["id"] for one in side] for side in zip(*pairs, strict=True)] or [[], []]
+    missing, extra = ([n for n in alone[i] if n["id"] not in done[i]] for i in (0, 1))
+    if not missing and not extra:
         return None
-    ours, theirs = alone
-    kind, rest = (
-        ("missing", ours[len(theirs) :]) if sizes[0] > sizes[1] else ("extra", theirs[len(ours) :])
-    )
-    node = rest[0]["id"]
+    sizes = [len(t["nodes"]) - len(own.literals) for t, own in ((a, ours), (b, theirs))]
+    kind, first = ("missing", missing[0]) if missing else ("extra", extra[0])
+    node = first["id"]
     say = (
         f"The graph should have {sizes[0]} nodes, but has {sizes[1]}; the first {kind} one is"
         f" {node}."
     )
-    return Divergence(kind, node, None, born.get(node) if kind == "missing" else None, *sizes, say)
+    if sizes[0] == sizes[1]:
+        say = f"{node} has no counterpart in the {'other' if missing else 'first'} graph."
+    step = born.get(node) if kind == "missing" else None
+    return Divergence(kind, node, None, step, sizes[0], sizes[1], say)
 
 
 def _listed(names: list[str]) -> str:

@@ -8,6 +8,7 @@ from minigrad.lessons.exercises.lesson03 import EXERCISES, colleague, f
 from minigrad.lessons.grading import check, predict
 from minigrad.lessons.grading.checking import check_exercise
 
+import minigrad as mg
 from minigrad.trace import first_divergence, state_at
 from minigrad.watch import trace_function
 
@@ -42,8 +43,14 @@ def test_the_second_derivative_says_what_is_missing(scope, capsys):
 
 
 def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
-    parting = first_divergence(trace_function(f, 1.0, mode="reverse"), colleague())
-    assert (parting.node, parting.got) == ("v1", pytest.approx(math.e))
+    def with_a_number(x1):  # as the instructor's guide has it
+        x2 = mg.exp(x1)
+        return x2 * (x2 + 1)
+
+    for reference in (f, with_a_number):
+        parting = first_divergence(trace_function(reference, 1.0, mode="reverse"), colleague())
+        assert (parting.node, parting.column, parting.got) == ("v1", "g", pytest.approx(math.e))
+        assert parting.expected == pytest.approx(2 * math.e + 1)
     assert state_at(colleague(), len(colleague()["steps"])).cells["x1", "g"] == pytest.approx(
         math.e**2
     )

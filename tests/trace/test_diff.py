@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.trace import first_divergence
 from minigrad.trace.diff import Divergence
 from minigrad.watch import trace_function
@@ -217,6 +218,103 @@ def test_nodes_that_both_have_are_no_difference_wherever_they_are_made():
         "v3 should be made from v1 and v2, but is made from v2 and v1."
     )
     assert REFERENCE["steps"][found.step]["node"] == "v3"
+
+
+class Wrapped:
+    """A value of an engine that makes a node of every number. wrong: an operation whose
+    contributions are three times what they should be.
+    """
+
+    wrong = None
+
+    def __init__(self, data, parents=(), op="", partials=()):
+        self.data, self.grad = float(data), 0.0
+        self._prev, self._op, self._partials = parents, op, partials
+
+    def _backward(self):
+        for parent, partial in zip(self._prev, self._partials, strict=True):
+            parent.grad += partial * self.grad * (3 if self._op == self.wrong else 1)
+
+    def _made(self, op, other, result, ours, theirs):
+        return Wrapped(result, (self, other), op, (ours, theirs))
+
+    def __add__(self, other):
+        b = wrapped(other)
+        return self._made("+", b, self.data + b.data, 1, 1)
+
+    def __mul__(self, other):
+        b = wrapped(other)
+        return self._made("*", b, self.data * b.data, b.data, self.data)
+
+    def __sub__(self, other):
+        b = wrapped(other)
+        return self._made("-", b, self.data - b.data, 1, -1)
+
+    def __truediv__(self, other):
+        a, b = self.data, wrapped(other)
+        return self._made("/", b, a / b.data, 1 / b.data, -a / b.data**2)
+
+    def __pow__(self, other):
+        a, b = self.data, wrapped(other)
+        return self._made("**", b, a**b.data, b.data * a ** (b.data - 1), 0)
+
+    def __neg__(self):
+        return self * -1
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other):
+        return wrapped(other) - self
+
+    def __rtruediv__(self, other):
+        return wrapped(other) / self
+
+
+def wrapped(value):
+    return value if isinstance(value, Wrapped) else Wrapped(value)
+
+
+NUMBERS = [
+    lambda x: x * (x + 1),
+    lambda x: (1 + x) * 2,
+    lambda x: 2 * x**2,
+    lambda x: (x - 1) * (1 - x),
+    lambda x: x / 4 + 3 / x,
+    lambda x: -x * (-3) - (-2),
+    lambda x: (x + 1) * (x + 2) * (x + 1),
+    lambda x: x**-1 + x * 5 + x * 5,
+]
+
+
+@pytest.mark.parametrize("f", NUMBERS)
+def test_a_node_for_a_number_is_the_number_in_the_operation(f, monkeypatch):
+    """In both directions; and what is wrong in such an engine is found where it is wrong."""
+    reference, value = trace_function(f, 3.0, mode="reverse"), Wrapped(3.0)
+    theirs = viz.trace_of(f(value), names={"x": value})
+    for pair in ((reference, theirs), (theirs, reference)):
+        assert first_divergence(*pair) is None
+        assert viz.compare(*pair).document["union"]["beside"] == {"cells": [], "only": {}}
+    union = viz.compare(reference, theirs).document["union"]
+    assert [n["id"] for n in union["nodes"]] == [n["id"] for n in reference["nodes"]]
+    more = trace_function(lambda x: f(x) + 1, 3.0, mode="reverse")
+    found = first_divergence(more, viz.trace_of(f(value) + 2, names={"x": value}))
+    assert (found.node, found.column) == (more["outputs"][0], "v")
+    monkeypatch.setattr(Wrapped, "wrong", f(value)._op)
+    found = first_divergence(reference, viz.trace_of(f(value), names={"x": value}))
+    assert found.kind == "value" and found.column == "g"
+
+
+def test_a_number_that_the_engine_names_is_no_input():
+    """A student's `one = Value(1.0)` is the reference's 1."""
+    x, one = Wrapped(3.0), Wrapped(1.0)
+    theirs = viz.trace_of(x * (x + one), names={"x": x, "one": one})
+    assert first_divergence(trace_function(NUMBERS[0], 3.0, mode="reverse"), theirs) is None
+
+
+def test_an_operation_is_never_told_to_be_made_by_an_input():
+    reference = trace_function(lambda x: mg.exp(x) + x, 1.0)
+    found = first_divergence(reference, trace_function(lambda x, y: mg.exp(x) * y, 1.0, 2.0))
+    assert found.say == "v2 should be made by add, but is made by mul."
 
 
 def test_extra_and_missing_nodes():
