@@ -5,6 +5,7 @@ and sorted; functions/ checks them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..backend import (
@@ -68,6 +69,24 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
             return copies
         return broadcast_view(numpy, g.reshape(kept_shape(x_shape, axes)) if g.ndim else g, x_shape)
     return broadcast_to(reshape(g, shape=kept_shape(x_shape, axes)), shape=tuple(x_shape))
+
+
+def rule_over_axes(text: str) -> Callable[..., tuple[str]]:
+    """The text of a derivative rule, for `pull_notation` and `push_notation`. In it {g} and {y}
+    stand for the adjoint and the result with the reduced axes, {axes} for axes that are kept where
+    the result keeps them, {all} for axes that are kept where the adjoint needs them."""
+
+    def written(operands: Any, *, axes: Axes, keepdims: bool, **_: Any) -> tuple[str]:
+        missing = not keepdims and axes != tuple(range(len(axes)))  # broadcasting adds leading axes
+        g, y = ("unsqueeze(g, axes)", "unsqueeze(y, axes)") if missing else ("g", "y")
+        kept = "axes, keepdims"
+        both = {
+            "axes": kept if keepdims else "axes",
+            "all": kept if keepdims or missing else "axes",
+        }
+        return (text.format(g=g, y=y, **both),)
+
+    return written
 
 
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
@@ -152,8 +171,8 @@ def _extreme(name: str, method: str, **options: Any) -> Primitive:
             )
         ],
         symbol=method,
-        pull_notation="g * (x == y) / sum(x == y, axes)",
-        push_notation="sum(t * (x == y), axes) / sum(x == y, axes)",
+        pull_notation=rule_over_axes("{g} * (x == {y}) / sum(x == {y}, {all})"),
+        push_notation=rule_over_axes("sum(t * (x == {y}), {axes}) / sum(x == {y}, {axes})"),
         real_only=True,
         batch=shift_axes,
         shape=reduced_shape,

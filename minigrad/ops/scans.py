@@ -22,7 +22,7 @@ from .batch import shift_axes
 from .costs import logsumexp_cost, multiplications, steps
 from .elementwise import cast, exp, ones_like, where, zeros_like
 from .node_names import reduction_name
-from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
+from .reduce import kept_shape, reduced_shape, rule_over_axes, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
 from .sums import PLAIN, accumulator
 
@@ -210,8 +210,8 @@ prod = general(
     ),
     [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
     [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
-    pull_notation="g * product_of_others(x, axes)",
-    push_notation="sum(t * product_of_others(x, axes), axes)",
+    pull_notation=rule_over_axes("{g} * product_of_others(x, axes)"),
+    push_notation=rule_over_axes("sum(t * product_of_others(x, axes), {axes})"),
     accumulates=True,
     batch=shift_axes,
     shape=reduced_shape,
@@ -246,8 +246,8 @@ logsumexp = general(
             t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims
         )
     ],
-    pull_notation="g * e ** (x - y)",
-    push_notation="sum(t * e ** (x - y), axes)",
+    pull_notation=rule_over_axes("{g} * e ** (x - {y})"),
+    push_notation=rule_over_axes("sum(t * e ** (x - {y}), {axes})"),
     promote="float",
     real_only=True,
     accumulates=True,

@@ -390,9 +390,25 @@ def _tokens(value: Any) -> Ranked:
         if _made_by(turned, conj):
             turned, letter = turned.made[1][0], "H"
         return _raised(turned, {"t": "fn", "text": letter}), ATOM
+    operands = [_tokens(a) for a in args]
     if primitive is broadcast_to and _made_by(args[0], reshape):
-        args = (args[0].made[1][0], *args[1:])  # sizes of 1 are put in: no news
-    return notation.applied(primitive, [_tokens(a) for a in args], params)
+        operands = [_unsqueezed(args[0], params["shape"])]
+    return notation.applied(primitive, operands, params)
+
+
+def _unsqueezed(value: Any, whole: Sequence[int]) -> Ranked:
+    """A value that was given axes of size 1 to be broadcast to the shape of a whole. Leading axes
+    need not be named: broadcasting adds them."""
+    inner, shape = value.made[1][0], tuple(value.shape)
+    more = len(shape) - len(inner.shape)
+    ones = sorted((i for i, n in enumerate(shape) if n == 1), key=lambda i: whole[i] == 1)
+    axes = tuple(sorted(ones[:more]))
+    if tuple(n for i, n in enumerate(shape) if i not in axes) != tuple(inner.shape):
+        return _tokens(value)
+    tokens, rank = _tokens(inner)
+    if shape == (1,) * more + tuple(inner.shape):
+        return tokens, rank
+    return notation.unsqueezed(tokens, axes), ATOM
 
 
 def _before_reshape(value: Any) -> Any:

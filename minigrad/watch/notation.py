@@ -139,6 +139,12 @@ def summed(tokens: Tokens, whole: Sequence[int], shape: Sequence[int]) -> Tokens
     return [{"t": "fn", "text": "sum"}, op("("), *tokens, *said, op(")")]
 
 
+def unsqueezed(tokens: Tokens, axes: Sequence[int]) -> Tokens:
+    """A value with axes of size 1 more, at these places of the result's shape."""
+    told: Token = {"t": "text", "text": _told("axes", tuple(axes))}
+    return [{"t": "fn", "text": "unsqueeze"}, op("("), *tokens, op(","), told, op(")")]
+
+
 def op(text: str) -> Token:
     """An operator sign."""
     return {"t": "op", "text": text}
@@ -203,6 +209,8 @@ def declared(
             return given[part]
         if isinstance(part, str) and part not in params:
             return [{"t": "fn", "text": PHRASES.get(part, part)}], ATOM  # e
+        if part == "keepdims":
+            return [{"t": "text", "text": part}], ATOM
         held = params[part] if isinstance(part, str) else part
         if part in WRITTEN:
             told = not isinstance(held, tuple) or held or part == "shape"

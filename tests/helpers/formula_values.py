@@ -131,6 +131,7 @@ WORDS: dict[str, Any] = {
     "complex": lambda a, b: a + 1j * b,
     "sum": _summed, "mean": lambda x, axes: np.mean(x, axis=axes),
     "expand": lambda x, shape: np.broadcast_to(x, shape),
+    "unsqueeze": lambda x, axes: np.expand_dims(x, axes),
     "reshape": lambda x, shape=(): np.reshape(x, shape), "permute": np.transpose,
     "flip": lambda x, axes=(): np.flip(x, axes),
     "roll": lambda x, shifts, axes: np.roll(x, shifts, axes),

@@ -76,6 +76,20 @@ HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
             {"axes": (0,), "keepdims": False},
             "expand(v, shape (2, 3))",
         ),
+        ("sum", 0, [B], {"axes": (1,), "keepdims": True}, "expand(v, shape (3, 4))"),
+        ("sum", 0, [B], {"axes": (1,), "keepdims": False},
+            "expand(unsqueeze(v, axis 1), shape (3, 4))"),
+        ("sum", 0, [np.ones((2, 4, 3))], {"axes": (0, 2), "keepdims": False},
+            "expand(unsqueeze(v, axes 0, 2), shape (2, 4, 3))"),
+        ("mean", 0, [np.ones((3, 3))], {"axes": (1,), "keepdims": False},
+            "expand(unsqueeze(v / 3, axis 1), shape (3, 3))"),
+        ("amin", 0, [A], {"axes": (1,), "keepdims": False},
+            "unsqueeze(v, axis 1) · (x1 = unsqueeze(v4, axis 1)) / "
+            "sum(x1 = unsqueeze(v4, axis 1), axis 1, keepdims)"),
+        ("amax", 0, [A], {"axes": (1,), "keepdims": True},
+            "v · (x1 = v4) / sum(x1 = v4, axis 1, keepdims)"),
+        ("logsumexp", 0, [A], {"axes": (1,), "keepdims": False},
+            "unsqueeze(v, axis 1) · e^(x1 − unsqueeze(v4, axis 1))"),
         ("slice", 0, [A], {"index": (slice(0, 1),)}, "scatter(v at [0:1], 0 elsewhere)"),
         ("amax", 0, [A], {"axes": (0,), "keepdims": False}, "v · (x1 = v4) / sum(x1 = v4, axis 0)"),
         ("cat", 0, [A, A], {"axis": 0, "sizes": (2, 2)}, "v[0:2]"),
@@ -182,9 +196,14 @@ DECLARED = [
 @pytest.mark.parametrize("case", DECLARED, ids=lambda case: case.id)
 def test_declared_rules_compute_what_the_rules_compute(case: Case) -> None:
     """A declaration may write a rule in fewer operations. NumPy evaluates what it writes, on
-    samples with equal elements among them, with axes that a reduction keeps."""
+    samples with equal elements among them, with axes that a reduction keeps and without them."""
+    kept = [{"keepdims": keepdims} for keepdims in (False, True)]
+    for more in kept if "keepdims" in case.params else [{}]:
+        _check_declared(case, {**case.params, **more})
+
+
+def _check_declared(case: Case, params: dict[str, Any]) -> None:
     prim, rng = registry[case.primitive], np.random.default_rng(3)
-    params = {**case.params, "keepdims": True} if "keepdims" in case.params else {**case.params}
     inputs = [np.asarray(one) for one in case.inputs("float64")]
     if case.primitive in ("amax", "amin", "scatter_extreme"):
         inputs = [np.round(one, 0) for one in inputs]
@@ -282,9 +301,11 @@ def _words(inputs: list[Any], y: Any, params: dict[str, Any]) -> dict[str, Any]:
 
     along: Any = {
         name: lambda one, axes, name=name: getattr(np, name)(one, axis=axes, keepdims=True)
-        for name in ("sum", "mean", "var")
+        for name in ("mean", "var")
     }
     return WORDS | along | params | {
+        "keepdims": True, "unsqueeze": np.expand_dims,
+        "sum": lambda one, axes=None, keepdims=False: np.sum(one, axis=axes, keepdims=keepdims),
         "π": np.pi,
         "erfinv": registry["erfinv"], "zeta": registry["zeta"], "Γ": np.vectorize(math.gamma),
         "zeros": _Zeros(y.shape),
@@ -398,9 +419,8 @@ def test_forward_rules_of_operations_of_no_kind() -> None:
     A3 = np.arange(6.0).reshape(2, 3)
     dot = "\u0307"
     assert f"x{dot} · v1 − v1 · sum(x{dot} · v1, axis 1)" in pushed(lambda x: x.softmax(1), A3)
-    assert f"sum(x{dot} · (x = v1), axis 1) / sum(x = v1, axis 1)" in pushed(
-        lambda x: x.amax(1), A3
-    )
+    hit = "x = unsqueeze(v1, axis 1)"
+    assert f"sum(x{dot} · ({hit}), axis 1) / sum({hit}, axis 1)" in pushed(lambda x: x.amax(1), A3)
     joined = pushed(lambda a, b: mg.cat([a, b]), A3, A3)
     assert f"pad(a{dot}, axis 0, after 2) + pad(b{dot}, axis 0, before 2)" in joined
 
