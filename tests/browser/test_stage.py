@@ -81,7 +81,8 @@ def test_a_clicker_asks_before_each_answer(show, visit, trace):
     viewer.get_by_role("button", name="Stage mode").click()
     said = viewer.locator(".mg-formula")
     page.keyboard.press("PageDown")
-    assert step_of(viewer) == k and viewer.locator(".mg-say").inner_text() == "What comes next?"
+    assert step_of(viewer) == k
+    assert viewer.locator(".mg-say").inner_text() == "What is the adjoint of x2?"
     assert said.text_content().endswith("=?") and "0.2837" not in said.text_content()
     assert viewer.locator(".mg-asked-for").get_attribute("data-node") == "x2"
     page.keyboard.press("PageDown")
@@ -101,6 +102,35 @@ def test_a_clicker_asks_before_each_answer(show, visit, trace):
     assert step_of(viewer) == seed, "outside the stage Page Down goes to the next phase"
 
 
+@pytest.mark.parametrize(
+    ("lang", "asked", "added"),
+    [
+        ("en", "What is the tangent of v1?", "What is added to the adjoint of x1?"),
+        ("zh", "v1 的切向量是多少？", "x1 的伴随要加上多少？"),
+    ],
+)
+def test_a_question_has_the_colour_of_its_own_pass_and_names_what_is_asked(
+    show, visit, lang, asked, added
+):
+    found = trace_function(f, 2.0, 5.0, mode="both")
+    k = step_at(found, "tangent", "v1") - 1
+    viewer, page = show(found, 1280, 720, step=k, lang=lang), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    colour = lambda: viewer.locator(".mg-badge").evaluate("e => getComputedStyle(e).color")
+    value = colour()
+    page.keyboard.press("PageDown")
+    tangent = colour()
+    assert step_of(viewer) == k and viewer.locator(".mg-say").inner_text() == asked
+    marks = viewer.locator(".mg-graph :is(.mg-lit, .mg-write, .mg-label)")
+    assert marks.count() == 0, "they are those of the step before"
+    page.keyboard.press("PageDown")
+    assert value != tangent == colour()
+    to(viewer, step_at(found, "accumulate", "x1") - 1)
+    page.keyboard.press("PageDown")
+    assert viewer.locator(".mg-say").inner_text() == added
+
+
 def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     k = step_at(trace, "adjoint", "x2") - 1
     viewer = show(trace, 1280, 720, step=k, views=["predict"])
@@ -112,8 +142,14 @@ def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     assert step_of(viewer) == k + 1
 
 
-def test_a_phone_has_one_line_of_buttons(show, trace):
+def test_a_phone_has_one_line_of_buttons_and_all_results(show, trace):
     viewer = show(trace, 390, 844)
+    results = viewer.locator(".mg-found")
+    assert results.count() == 3
+    seen = viewer.locator(".mg-now").bounding_box()
+    for chip in results.all():
+        box = chip.bounding_box()
+        assert box["x"] >= seen["x"] and box["x"] + box["width"] <= seen["x"] + seen["width"]
     tops = viewer.locator(".mg-bar :is(.mg-btn, .mg-speed):visible").evaluate_all(
         "all => all.map((e) => e.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2)"
     )

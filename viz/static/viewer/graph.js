@@ -509,14 +509,7 @@ export function drawGraph(
     tinyNow?.classList.remove("mg-strip-now");
     tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
     tinyNow?.classList.add("mg-strip-now");
-    for (const element of marked) element.classList.remove(...MARKS);
-    for (const wire of lit) {
-      wire.group.classList.remove("mg-lit");
-      wire.point("forward");
-    }
-    marked = [];
-    lit = [];
-    labels.replaceChildren();
+    unmark();
     for (const id of shown) {
       const card = cards.get(id),
         group = tree?.groups.get(id),
@@ -588,8 +581,20 @@ export function drawGraph(
     label(said);
   }
 
-  // Before a step: which node it is about.
+  function unmark() {
+    for (const element of marked) element.classList.remove(...MARKS);
+    for (const wire of lit) {
+      wire.group.classList.remove("mg-lit");
+      wire.point("forward");
+    }
+    marked = [];
+    lit = [];
+    labels.replaceChildren();
+  }
+
+  // Before a step: which node it is about, without the marks of the step before.
   function ask(step) {
+    unmark();
     const card = cards.get(standsFor.get(step.node));
     card?.group.classList.add("mg-asked-for");
     if (card) marked.push(card.group);

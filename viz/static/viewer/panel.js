@@ -3,8 +3,8 @@
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
-import { key } from "./fold.js";
-import { arithmetic, equation, labelOf } from "./formulas.js";
+import { columnOf, key } from "./fold.js";
+import { arithmetic, columnName, equation, labelOf } from "./formulas.js";
 import { brief } from "./numbers.js";
 import { namesOf, passText, phaseOf, sentence } from "./speech.js";
 
@@ -125,7 +125,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
       curve?.update(null);
-      tell(say, t("stageAsk"));
+      const what = columnName({ key: columnOf(step) }, t),
+        asks = sign?.text === "+=" ? "stageAdd" : "stageAsk";
+      tell(say, t(asks, { what, node: names(step.node) }));
       say.classList.add("mg-needed");
       fitted(shown);
     },

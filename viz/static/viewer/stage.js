@@ -4,9 +4,9 @@
 const IDLE = 1500; // milliseconds without a move after which the pointer is hidden
 
 // parts: the clock, the panel, the graph, the source; arrange(): the size has changed; redraw():
-// shows the present step again.
+// shows the present step again; tint(step): the colours are those of its pass.
 // Long: a closure, whose functions share the state.
-export function makeStage(root, trace, { clock, panel, graph, source, arrange, redraw }) {
+export function makeStage(root, trace, { clock, panel, graph, source, arrange, redraw, tint }) {
   const { steps } = trace;
   let on = false,
     questions = true,
@@ -37,6 +37,7 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
   function ask(step) {
     asking = true;
     root.classList.add("mg-question-now");
+    tint(step);
     panel.ask(step);
     graph?.ask(step);
     source?.light(source.about(step), step.line);

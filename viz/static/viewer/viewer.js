@@ -131,7 +131,7 @@ function show(el, given, options, t) {
   say();
   const hovered = linkHighlights(root, graph, controls, lightSource);
   const redraw = () => begun && draw(false);
-  const stage = makeStage(root, trace, { clock, panel, graph, source, arrange, redraw });
+  const stage = makeStage(root, trace, { clock, panel, graph, source, arrange, redraw, tint });
 
   // What the further views may use: the clock, the graph, and a log of answers.
   function hostOfViews() {
@@ -302,17 +302,21 @@ function show(el, given, options, t) {
     arrange();
     tell();
   }
+  // The pass of a step has its colour and dash. Returns the column that it fills.
+  function tint(step) {
+    const wanted = step ? columnOf(step) : "",
+      // a Program's Trace has no adjoints
+      now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
+    root.dataset.phase = step?.phase ?? "";
+    return (root.dataset.now = now);
+  }
   function draw(smooth) {
     const k = clock.at(),
       step = k > 0 ? steps[k - 1] : null,
-      state = stateAt(k),
-      wanted = step ? columnOf(step) : "";
-    // a Program's Trace has no adjoints
-    const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
+      state = stateAt(k);
     const entered = dragged === null && graph?.attend(step?.node);
     if (entered) table.build();
-    root.dataset.now = now;
-    root.dataset.phase = step?.phase ?? "";
+    const now = tint(step);
     stage.drawn();
     const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
     graph?.update(step, state, preview);
