@@ -249,6 +249,7 @@ def table_words(t: Words) -> dict[str, str] | None:
         "d": t("d"),
         "g": t("g"),
         "step": t("slider"),
+        "tangent is": f"{t('d')}的{t('made')}",
         "jacobian": t("view_jacobian"),
     }
     parts = {

@@ -31,7 +31,7 @@ MOST_SEEDS = 4
 
 WORDS = {
     "node": "node", "is": "is", "v": "value", "d": "tangent", "g": "adjoint", "step": "step",
-    "jacobian": "Jacobian",
+    "tangent is": "tangent is", "jacobian": "Jacobian",
     "values": "evaluation trace", "both": "evaluation trace and forward mode",
     "forward": "forward mode", "reverse": "reverse mode",
     "seeded": "{mode}, seed", "pass": "{mode}, pass {k} of {n}",
@@ -242,11 +242,15 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
         for mode, tokens in seeds(trace)
     ]
     if keys:
-        rows = [[said["node"], said["is"], *(said[k] for k in keys)]]
+        rules = _tangent_rules(trace["steps"][:last]) if "d" in keys else {}
+        heads = [said["node"], said["is"], *([said["tangent is"]] if rules else [])]
+        rows = [[*heads, *(said[k] for k in keys)]]
         for node in trace["nodes"]:
-            made = text_of(node["expr"]) or said.get(node["kind"], node["kind"])
-            rows.append([label(node), made, *(_cell(cells, node["id"], k) for k in keys)])
-        lines += ["", said["both" if "d" in keys else "values"], *_aligned(rows)]
+            made = [text_of(node["expr"]) or said.get(node["kind"], node["kind"])]
+            made += [rules.get(node["id"], "")] if rules else []
+            rows.append([label(node), *made, *(_cell(cells, node["id"], k) for k in keys)])
+        title = said["both" if "d" in keys else "values"]
+        lines += ["", title, *_aligned(rows, left=len(heads))]
     done = trace["steps"][:last]
     for k, one in enumerate(passes):
         rows = _derivatives(
@@ -268,6 +272,38 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
     if not passes and len(rows) > 1:
         lines += ["", said["reverse"], *_aligned(rows)]
     return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
+
+
+def _tangent_rules(steps: list[dict[str, Any]]) -> dict[str, str]:
+    """How the tangent of each node is made: of its formula v̇ = ∂v/∂x · ẋ = ẋ · cos x = 0.5 · 1,
+    the last part that names a tangent."""
+    found = {}
+    for step in steps:
+        if step["phase"] != "tangent":
+            continue
+        parts: list[list[dict[str, Any]]] = [[]]
+        depth = 0
+        for token in step["formula"]:
+            sign = token["text"] if token["t"] == "op" else ""
+            depth += (sign in ("(", "[")) - (sign in (")", "]"))
+            if sign == "=" and not depth:
+                parts.append([])
+            else:
+                parts[-1].append(token)
+        named = [p for p in parts[1:] if any(token.get("col") == "d" for token in _symbols(p))]
+        if named:
+            found[step["node"]] = text_of(named[-1])
+    return found
+
+
+def _symbols(tokens: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """All symbols of a formula, those in fractions, powers and roots too."""
+    for token in tokens:
+        if token["t"] == "sym":
+            yield token
+        for part in token.values():
+            if isinstance(part, list):
+                yield from _symbols(part)
 
 
 def _derivatives(

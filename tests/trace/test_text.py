@@ -106,6 +106,25 @@ def test_what_was_not_computed_is_blank():
     assert "reverse mode" not in text
 
 
+def test_each_tangent_stands_beside_its_rule():
+    def f(x, y):
+        return (mg.sin(x) ** 2 * y).amax(1).sum()
+
+    trace = trace_function(f, np.ones((2, 3)), 2.0, mode="forward")
+    rows = [line.split("  ") for line in table(trace).splitlines()]
+    said = {row[1]: [cell.strip() for cell in row if cell] for row in rows if len(row) > 3}
+    assert said["node"][:3] == ["node", "is", "tangent is"]
+    shown = {name: cells[2] for name, cells in said.items() if name in ("v1", "v2", "v3", "v4")}
+    hit = "v3 = unsqueeze(v4, axis 1)"
+    assert shown == {
+        "v1": "x\u0307 · cos x",
+        "v2": "v\u03071 · 2 · v1",
+        "v3": "v\u03072 · y + y\u0307 · v2",
+        "v4": f"sum(v\u03073 · ({hit}), axis 1) / sum({hit}, axis 1)",
+    }
+    assert "tangent is" not in table(trace, 2), "no tangent is computed yet"
+
+
 def test_the_table_at_a_step():
     trace = trace_function(lambda x: mg.sin(x) * x, 1.0)
     assert "0.8415" not in table(trace, 2) and "0.8415" in table(trace, 3)
