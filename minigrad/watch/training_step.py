@@ -97,6 +97,8 @@ def _update(
         node["name"] = old["name"]
     if "group" in old:
         node["group"] = old["group"]
+    if after.shape:
+        node["expr"] = _shortened(name, owner, made)
     recorder.outputs.append(new)
     shown = payload_value(after.array)
     formula: Tokens = [{"t": "sym", **label, "node": new, "col": "v"}, op("=")]
@@ -111,6 +113,15 @@ def _update(
         f"{owner} changes {called(name)} from {number(value(before))} to {shown_as} ="
         f" {text_of(made)} = {number(shown)}.",
     )
+
+
+def _shortened(name: str, owner: str, made: Tokens) -> Tokens:
+    """The rule of an array as it stands in a card, which has no room for the change's elements: of
+    a path such as 0.weight a letter, w − 0.1 · w̄."""
+    if made[-1].get("col") != "g":
+        made = [*made[:2], {"t": "text", "text": f"Δ({owner})"}]
+    letter = {"base": name.split(".")[-1][:1]} if "." in name else {}
+    return [token | letter if token["t"] == "sym" else token for token in made]
 
 
 def _rule(name: str, before: Any, g: Any, after: Any, lr: Any) -> tuple[Tokens, Tokens]:

@@ -147,3 +147,8 @@ def test_names_that_begin_with_a_digit_are_quoted() -> None:
     assert "“2.bias”" in table(trace) and " 2.bias" not in table(trace)
     heads = [plain(heading_runs(node)) for node in trace["nodes"]]
     assert len(set(heads)) == len(heads) and "v1 = x @ “0.weight”ᵀ + “0.bias”" in heads
+    assert "“2.weight′” = w − 0.1 · w\u0304" in heads, "a letter stands for the name"
+    change = trace_training_step(
+        lambda x: net(x).square().mean(), optim.Adam(net.parameters()), mg.ones(4, 2)
+    )
+    assert "“2.weight′” = w + Δ(Adam)" in [plain(heading_runs(n)) for n in change["nodes"]]
