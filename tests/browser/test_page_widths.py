@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import viz
+import minigrad.nn.functional as F
+from minigrad import nn, viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each
 from tests.helpers.trace_samples import all_samples
@@ -179,6 +180,32 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     viewer.get_by_role("checkbox", name="Keep the table").uncheck()
     viewer.get_by_role("checkbox", name="Every step").uncheck()
     assert table.is_visible() and view.count() == 0
+
+
+def digits(x):
+    layers = nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
+    return F.cross_entropy(nn.Sequential(*layers)(x), mg.tensor([1]))
+
+
+def repeated(x):
+    total = x
+    for _ in range(50):
+        total = total + mg.sin(total) * 0.5
+        total = mg.tanh(total)
+    return total
+
+
+@pytest.mark.parametrize(
+    "function, start", [(digits, np.ones((1, 1, 8, 8), np.float32)), (repeated, 0.5)]
+)
+def test_source_and_table_end_with_the_window_where_the_graph_is_high_or_long(
+    show, function, start
+):
+    trace = trace_function(function, start, mode="both")
+    viewer = show(trace, 1280, 800)
+    last = len(trace["steps"])
+    heights = at_each(viewer, [4, last // 2, last - 4], "root => root.clientHeight")
+    assert max(heights) <= 800 - 2 * 16, "the page is higher than its window"
 
 
 def test_before_the_first_step_the_finished_picture_is_faint(show, visit):

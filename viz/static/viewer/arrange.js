@@ -7,9 +7,10 @@ const TWO_COLUMNS = 820,
   VIEW_WIDTH = 340,
   BETWEEN = 16,
   ROWS_APART = 12, // between the graph and the source below it, beside the table
-  LOWEST_GRAPH = 300, // pixels of the graph's height, in however low a window
+  LOWEST_GRAPH = 200, // pixels of the graph's height, in however low a window
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
+  STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
   PAGE_AROUND = 36, // above and below the viewer on a page of its own
@@ -51,6 +52,10 @@ const roomFrom = (root, part) =>
   Math.round(part.getBoundingClientRect().top - root.getBoundingClientRect().top) -
   BETWEEN;
 
+// Pixels for the graph and what stands below it.
+const roomBelow = (root, graph) =>
+  graph ? roomFrom(root, graph.scroll) - graph.stripHeight() : Infinity;
+
 // Arranges a viewer at its present width. The source stands below the graph where the table's
 // column is too narrow for it. Returns whether boxes of the graph have moved.
 export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
@@ -70,7 +75,9 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
     source?.width > found.side &&
     graph.flat().height * graph.legible + SOURCE < roomFrom(root, graph.scroll);
   main.classList.toggle("mg-wide", !found);
-  main.classList.toggle("mg-stack", !found && widthOf(table.levels) > wide);
+  // one below the other only where the graph stays comfortable above both
+  const stacks = !found && widthOf(table.levels) > wide;
+  main.classList.toggle("mg-stack", stacks && (across < TWO_COLUMNS || roomBelow(root, graph) > STACKED));
   main.classList.toggle("mg-under", Boolean(under));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
@@ -91,13 +98,16 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   else graph?.fit();
   // what is below the graph, or beside it, ends with the window, too; a phone scrolls
   if (!stage && across >= TWO_COLUMNS)
-    for (const box of boxes) limit(box, Math.max(LOWEST_TABLE, roomFrom(root, box)));
+    for (const box of boxes) {
+      const least = LOWEST_TABLE - (box === table.box ? 0 : ITS_HEAD);
+      limit(box, Math.max(least, roomFrom(root, box)));
+    }
   return moved;
 
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.
   function roomOfGraph(found, under) {
-    const room = roomFrom(root, graph.scroll) - graph.stripHeight(),
+    const room = roomBelow(root, graph),
       tall = graph.flat().height * graph.comfortable,
       few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
     const below = found ? under && source.box.offsetHeight : Math.min(right.offsetHeight, few);
