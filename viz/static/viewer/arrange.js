@@ -76,8 +76,8 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
     graph.flat().height * graph.legible + SOURCE < roomFrom(root, graph.scroll);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
-  const stacks = !found && widthOf(table.levels) > wide;
-  main.classList.toggle("mg-stack", stacks && (across < TWO_COLUMNS || roomBelow(root, graph) > STACKED));
+  const stacks = across < TWO_COLUMNS || roomBelow(root, graph) > STACKED;
+  main.classList.toggle("mg-stack", !found && stacks && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
