@@ -243,7 +243,10 @@ def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path):
         download.value.save_as(tmp_path / f"saved.{kind}")
     root = ElementTree.parse(tmp_path / "saved.svg").getroot()
     texts = ["".join(e.itertext()) for e in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert any("−0.2837" in t for t in texts[:-1]) and "cos" in texts[-1] and "x2" in texts[-1]
+    last = next(i for i, t in enumerate(texts) if t == trace["title"])
+    assert any("−0.2837" in t for t in texts[:last])
+    assert "cos" in texts[last + 1] and "x2" in texts[last + 1]
+    assert " ".join(texts[last + 2 :]) == viewer.locator(".mg-say").inner_text()
     text = (tmp_path / "saved.svg").read_text(encoding="utf-8")
     assert "var(--" not in text and "class=" not in text, "it needs no stylesheet"
     ground = viewer.evaluate("e => getComputedStyle(e).backgroundColor")
@@ -325,7 +328,7 @@ def test_a_saved_picture_looks_as_the_graph_does(show, visit, tmp_path):
     download.value.save_as(tmp_path / "saved.svg")
     visit.page.goto((tmp_path / "saved.svg").as_uri())
     saved = visit.page.locator("svg").evaluate(LOOKS)
-    assert saved[1:-1] == seen, "the first is the ground, the last the formula"
+    assert saved[1 : 1 + len(seen)] == seen, "the first is the ground, the last are the caption"
 
 
 def two_layers(x, W1, b1, W2, b2):

@@ -481,6 +481,8 @@ def test_the_saved_picture_is_the_graph_at_its_step(opened, tmp_path):
     text = "".join(picture.itertext())
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
     assert "v1 = x · y631" in text, "the card of v1: value, tangent, adjoint"
+    assert tab.locator(".mg-title").inner_text() in text
+    assert tab.locator(".mg-say").inner_text() in " ".join(picture.itertext())
     assert not re.search(
         r"\s(?:class|style)=", (tmp_path / "picture.svg").read_text(encoding="utf-8")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,12 @@ export const markBeside = () => null, unlikeText = () => "", widenBeside = markB
 """The viewer's module of comparisons as it is for one Trace."""
 
 
+def _of_numbers() -> str:
+    """The viewer's constants without those of the shapes on edges."""
+    constants = json.loads((bundle.STATIC / "viewer" / "constants.json").read_text("utf-8"))
+    return json.dumps({name: held for name, held in constants.items() if name != "shape"})
+
+
 def modules(name: str, *, whole: bool = False) -> dict[Path, str]:
     """A module of static/ and all that it imports, as they are read, with the generated rules.
     whole: with all of the viewer."""
@@ -37,6 +44,7 @@ def modules(name: str, *, whole: bool = False) -> dict[Path, str]:
     smaller = bundle.OF_NUMBERS | {
         "viewer/speech.js": _OF_ONE_PASS,
         "viewer/beside.js": _OF_ONE_TRACE,
+        "viewer/constants.json": _of_numbers(),
     }
     without = () if whole else _ELSEWHERE
     return bundle.parts(STATIC / name, without, generated | ({} if whole else smaller))

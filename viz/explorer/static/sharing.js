@@ -1,7 +1,6 @@
 // What is shown, to hand on: as a link, as a picture, as a command for a terminal.
 
 import { h } from "../../static/viewer/dom.js";
-import { pictureOf, savePicture } from "../../static/viewer/picture.js";
 import { toAddress } from "./address.js";
 
 const linkTo = (state) => location.href.replace(/#.*$/s, "") + toAddress(state);
@@ -46,12 +45,6 @@ export function shareButtons({ state, viewer }) {
   };
   const link = button("Copy link", (...own) => copied(linkTo(state()), field, ...own)),
     command = button("Copy command", (...own) => copied(commandOf(state()), field, ...own));
-  const svg = button("Save SVG", () => {
-    const graph = viewer()?.root.querySelector(".mg-svg");
-    if (!graph) return;
-    const look = getComputedStyle(viewer().root);
-    const text = pictureOf(graph, [], look.backgroundColor, look.color);
-    savePicture(text, `step-${viewer().step()}`, "svg");
-  });
+  const svg = button("Save SVG", () => viewer()?.save("svg"));
   return h("div", { class: "mgx-share" }, link, command, svg, field);
 }

@@ -8,8 +8,7 @@ const LOOKS = [
   ...["font-family", "font-size", "font-style", "font-weight", "text-anchor", "text-decoration"],
   ...["display", "visibility", "paint-order"],
 ];
-const FORMULA_HEIGHT = 34, // units: the height of the line of arithmetic below the graph
-  SHARP = 2; // pixels of a PNG to a unit
+const SHARP = 2; // pixels of a PNG to a unit
 
 function dressed(from, to) {
   const look = getComputedStyle(from);
@@ -19,19 +18,33 @@ function dressed(from, to) {
   [...from.children].forEach((child, i) => dressed(child, to.children[i]));
 }
 
-// The SVG element's picture with a formula (tokens) below it, as text; ground: its colour.
-export function pictureOf(svg, formula, ground, ink) {
+// The SVG element's picture, with a title, a formula (tokens) and a sentence below it, as text;
+// ground: its colour.
+export function pictureOf(svg, title, formula, sentence, ground, ink) {
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number),
-    tall = height + (formula.length ? FORMULA_HEIGHT : 0),
     copy = svg.cloneNode(true);
   dressed(svg, copy);
+  let tall = height + 4;
+  function write(content, size, family) {
+    tall += 1.5 * size;
+    const look = { fill: ink, "font-family": family, "font-size": `${size}px` };
+    copy.append(s("text", { x: 18, y: tall, ...look }, content));
+  }
+  const letters = (width - 36) / (/[^\0-\u2fff]/.test(title + sentence) ? 14 : 7.2),
+    line = `.{1,${Math.max(8, Math.floor(letters))}}`,
+    lines = new RegExp(`${line}(?= |$)|${line}`, "gu");
+  const say = (text) =>
+    [...text.replace(/\s+/g, " ").matchAll(lines)].forEach(([one]) =>
+      write(one.trim(), 14, "system-ui, sans-serif"),
+    );
+  say(title);
+  if (formula.length) write(svgRuns(runs(formula)).map(plainRun), 19, "STIX Two Math, serif");
+  say(sentence);
+  tall += 14;
   const size = { width, height: tall, viewBox: `0 0 ${width} ${tall}` };
   for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.prepend(s("rect", { width, height: tall, fill: ground }));
-  const font = { "font-family": "STIX Two Math, serif", "font-size": "19px" },
-    said = { x: 18, y: height + 16, fill: ink, ...font };
-  if (formula.length) copy.append(s("text", said, svgRuns(runs(formula)).map(plainRun)));
   return new XMLSerializer().serializeToString(copy);
 }
 

@@ -28,8 +28,9 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
  * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
  * the host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
- * Returns {go(k), step(), length, root, views(), state(), renew(trace), destroy()}; renew shows a
- * Trace that differs in its values alone in the same picture, and returns whether it did.
+ * Returns {go(k), step(), length, root, views(), state(), renew(trace), save(kind), destroy()};
+ * renew shows a Trace that differs in its values alone in the same picture, and returns whether it
+ * did; save hands the reader a picture ("svg", "png" or "copy").
  */
 export function mountTrace(el, trace, options = {}) {
   const t = translator(options.lang);
@@ -171,7 +172,7 @@ function show(el, given, options, t) {
         choose("explain", on);
       },
       stage: () => stage.set(!stage.on()),
-      picture: graph && ((kind) => savePicture(picture(), `step-${clock.at()}`, kind)),
+      picture: graph && save,
       inLines:
         graph?.long &&
         ((on) => {
@@ -357,10 +358,13 @@ function show(el, given, options, t) {
     const step = steps[clock.at() - 1];
     source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line, clock.at());
   }
-  function picture() {
-    const colour = getComputedStyle(root);
-    const formula = steps[clock.at() - 1]?.formula ?? [];
-    return pictureOf(graph.svg, formula, colour.backgroundColor, colour.color);
+  function save(kind) {
+    const { backgroundColor, color } = getComputedStyle(root),
+      step = steps[clock.at() - 1],
+      said = step ? panel.say.textContent : "",
+      told = [named.textContent, step?.formula ?? [], said];
+    const text = pictureOf(graph.svg, ...told, backgroundColor, color);
+    return savePicture(text, `step-${clock.at()}`, kind);
   }
   function announce(playing) {
     controls.playing(playing);
@@ -407,7 +411,7 @@ function show(el, given, options, t) {
   watcher.observe(root);
   arrange();
   const { go, at } = clock;
-  return { go, root, length: n, step: at, views: views.names, state, renew, destroy };
+  return { go, root, length: n, step: at, views: views.names, state, renew, save, destroy };
 }
 
 const REST = 150; // milliseconds without a move after which a dragged slider rests
