@@ -295,7 +295,7 @@ def test_the_graph_has_half_of_the_stage_beside_three_lines_of_code(show, visit,
     until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
     height = lambda part: viewer.locator(part).bounding_box()["height"]
     assert viewer.locator(".mg-opening").inner_text() == "three_lines(x1, x2), x1 = 2, x2 = 5"
-    assert height(".mg-graph") >= 0.47 * size[1]
+    assert height(".mg-graph") >= 0.53 * size[1]
     lines = viewer.locator(".mg-source .mg-scroll").evaluate("e => e.scrollHeight - e.clientHeight")
     assert lines <= 0
     longest = next(k for k, s in enumerate(found["steps"], 1) if s["phase"] == "accumulate")
@@ -303,6 +303,7 @@ def test_the_graph_has_half_of_the_stage_beside_three_lines_of_code(show, visit,
     tall = height(".mg-now")
     to(viewer, longest)
     assert height(".mg-now") == tall and viewer.locator(".mg-opening").is_hidden()
+    assert height(".mg-equation") < tall <= 0.2 * size[1], "its letters are smaller"
     say = viewer.locator(".mg-say")
     assert say.bounding_box()["height"] == 1, "the formula says it in letters that can be read"
     assert say.inner_text() == found["steps"][longest - 1]["say"]

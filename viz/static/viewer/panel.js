@@ -11,7 +11,10 @@ import { namesOf, passText, phaseOf, sentence } from "./speech.js";
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
   MOST_RESERVED = 136,
   MOST_FOUND = 3, // of the results that stand there before the first step
-  LEAST_FIT = 0.94; // of the letters' size on the stage
+  // On the stage: the share of the screen's height that a step takes, where its letters need not be
+  // smaller than a share of their size for it.
+  STAGE_SHARE = 0.18,
+  LEAST_FIT = 0.64;
 
 // Puts a sentence in an element; it is read aloud where it changes.
 const tell = (element, text) =>
@@ -87,17 +90,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
   }
-  // On the stage a formula that is a little too long for one line is written smaller: the graph
-  // needs the height.
-  function fitted({ badge, formula }) {
-    const equation = formula.parentElement;
+  // On the stage a long formula is written smaller: the graph needs the height.
+  function fitted({ formula, say }) {
+    const equation = formula.parentElement,
+      stage = equation.closest(".mg-stage"),
+      room = stage?.clientHeight * STAGE_SHARE,
+      tall = () => equation.offsetHeight + say.offsetHeight > room;
     equation.style.removeProperty("--mg-fit");
-    if (!equation.closest(".mg-stage")) return;
-    equation.classList.add("mg-one-line");
-    const fixed = badge.offsetWidth + 30, // with the space between the parts
-      fit = (equation.clientWidth - fixed) / (equation.scrollWidth - fixed);
-    equation.classList.remove("mg-one-line");
-    if (fit < 1 && fit > LEAST_FIT) equation.style.setProperty("--mg-fit", fit * 0.99);
+    for (let fit = 0.99; fit > LEAST_FIT && tall(); fit -= 0.01)
+      equation.style.setProperty("--mg-fit", fit);
   }
   const most = (size) =>
     steps
@@ -147,7 +148,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     // formulas) at this width, so that what is below never moves. All are laid out together, beside
     // the viewer, in a copy of its outermost element.
     reserve(root) {
-      const size = `${root.clientWidth} ${root.classList.contains("mg-stage")}`;
+      const stage = root.classList.contains("mg-stage"),
+        size = `${root.clientWidth} ${stage && root.clientHeight}`;
       if (size === measuredAt) return;
       measuredAt = size;
       const copies = longest().map((k) => {
@@ -168,6 +170,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       // on a small screen the graph below is worth more than a picture that never moves
       const most = root.clientWidth < SMALL ? MOST_RESERVED : Infinity;
       box.style.minHeight = `${Math.min(tallest, most)}px`;
+      fitted(shown);
     },
   };
 }
