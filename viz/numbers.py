@@ -42,6 +42,14 @@ def short(value: Any) -> str:
     return number(float(value))
 
 
+def is_not_finite(value: Any) -> bool:
+    """Whether a value is NaN or infinite, or an array whose known elements hold such a number."""
+    if isinstance(value, dict):
+        parts = (value.get(key) for key in ("re", "im", "min", "max"))
+        return any(map(is_not_finite, (*parts, *value.get("sample", ()))))
+    return isinstance(value, str) and value in _WORDS
+
+
 def _complex(value: dict[str, Any]) -> str:
     imaginary = short(value["im"])
     joint = " − " if imaginary.startswith("−") else " + "

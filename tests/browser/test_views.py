@@ -1059,6 +1059,22 @@ def test_a_place_without_a_value_is_told_and_left_again(show, visit):
     assert viewer.locator("tr[data-node='x'] td[data-col='v']").inner_text() == "2"
 
 
+def test_a_number_that_is_not_finite_and_its_box_are_marked(show):
+    with np.errstate(all="ignore"):
+        trace = trace_function(lambda x: mg.sqrt(mg.log(x - 2.0)) + x, 1.5, mode="reverse")
+    viewer = show(viz.to_html(trace, step=4))
+    colour = "(all) => all.map((e) => [e.closest('[data-node]').dataset.node, getComputedStyle(e)])"
+    of = lambda part, what: dict(
+        viewer.locator(f".mg-node {part}").evaluate_all(f"{colour}.map(([n, s]) => [n, s.{what}])")
+    )
+    bad = "rgb(179, 38, 30)"
+    rims, values = of(".mg-card", "stroke"), of(".mg-row:first-of-type .mg-value", "fill")
+    assert [n for n, c in values.items() if c == bad] == ["v2", "v3"]
+    assert [n for n, c in rims.items() if c == bad] == []
+    viewer.get_by_role("button", name="Next").click()
+    assert [n for n, c in of(".mg-card", "stroke").items() if c == bad] == ["v2"]
+
+
 @pytest.mark.whole
 def test_a_slider_crosses_the_place_at_which_a_function_chooses(show, visit):
     shown = viz.sliders(lambda x: mg.where(x > 0, x * x, -x), x=(-1, 1, -0.5), live=False)

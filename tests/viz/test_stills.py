@@ -13,7 +13,7 @@ from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.picture import mathtext
 from minigrad.viz.picture.legend import legend_of
 from minigrad.viz.picture.marks import colours as colours_of
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.picture.marks import palette, style_of
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge
 from minigrad.viz.shape_labels import shape_labels
@@ -241,6 +241,29 @@ def test_dangling_nodes_are_hatched_and_struck_through(growing):
     assert len(slanted) == len(names) + 1 and len(strokes) == len(names), (
         "and a sample in the legend"
     )
+
+
+@pytest.mark.parametrize("x", [1.5, [[2.5, 1.5], [3.0, 4.0]], np.linspace(1, 4, 40)])
+def test_a_number_that_is_not_finite_and_its_box_have_the_colour_of_what_failed(x):
+    """But the rim of what the step reads or writes has the step's colour."""
+    with np.errstate(all="ignore"):
+        trace = trace_function(lambda x: (mg.log(x - 2.0) * x).sum(), x, mode="reverse")
+    for at in (2, 4, len(trace["steps"])):
+        svg, cells = to_svg(trace, at), state_at(trace, at).cells
+        step = trace["steps"][at - 1]
+        lit = {name for name, *_ in (*step["reads"], *step["writes"])}
+        for node, title in zip(trace["nodes"], titles(svg), strict=True):
+            known = [value for (name, _), value in cells.items() if name == node["id"]]
+            bad = bool(re.search("nan|inf", str(known)))
+            drawn_card = card(svg, title)
+            assert ("unlike-value" in drawn_card) is bad
+            rim = re.search(r'<rect[^>]*class="(card[^"]*)"', drawn_card)[1].split()
+            last = style_of(" ".join(rim))["stroke"]
+            assert (last == "bad") is (bad and node["id"] not in lit)
+
+
+def titles(svg):
+    return re.findall(r"<g[^>]*><title>(.*?)</title>", svg)
 
 
 def test_kept_values_are_filled_and_freed_ones_hollow():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minigrad.viz.constants import CARD, STAGES
 from minigrad.viz.layout import measure
-from minigrad.viz.numbers import brief, heat_of
+from minigrad.viz.numbers import brief, heat_of, is_not_finite
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
 from minigrad.viz.reading import heading_runs, plain
 from minigrad.viz.speech import caption_lines
@@ -105,6 +105,8 @@ def _rim(
     role += " quiet" if moment.quiet(node["id"]) else ""
     columns = {key for name, key in moment.theirs if name == node["id"]}
     role += " failed" if any((node["id"], key) in moment.cells for key in columns) else ""
+    known = [moment.cells.get((node["id"], key)) for key in "vdg"]
+    role += " not-finite" if any(map(is_not_finite, known)) else ""
     written = moment.written(node["id"])
     if written:
         role += f" written-{now}"
@@ -131,6 +133,7 @@ def _rows(
             value = moment.cells[name, key]
             bold = " bold" if key in moment.written(name) else ""
             bold += " quiet-value" if moment.quiet(name) else ""
+            bold += " unlike-value" if is_not_finite(value) else ""
             lines = measure.lines_of(value, shape)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"

@@ -126,6 +126,7 @@ STYLES: dict[str, Style] = {
     "output": {"stroke": "ink", "width": 2.8},
     "failed": {"fill": "bad-tint", "stroke": "bad", "width": 2.6},
     "quiet": {"stroke": "line", "width": 1.4},
+    "not-finite": {"stroke": "bad"},
     "pile": {"fill": "sunken", "stroke": "ink", "width": 1},
     "top": {"stroke": "ink", "width": 1.6},
     "sample": {"width": 1.6},

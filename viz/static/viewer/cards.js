@@ -161,19 +161,20 @@ function drawRows(columns, box, top, shape) {
       value,
       map,
       row: s("g", { class: "mg-row" }, mark, value, map),
-      at: 0,
-      text: "",
     };
     // theirs: the value of another Trace beside this one, where it differs
     row.show = (given, theirs) => {
       const unlike = given !== undefined && theirs !== undefined,
         found = linesOf(given, shape),
-        other = theirs === null ? "∅" : brief(theirs),
-        lines = unlike && kind === "line" ? [`${found[0]} ≠ ${other}`] : found,
+        lines =
+          unlike && kind === "line"
+            ? [`${found[0]} ≠ ${theirs === null ? "∅" : brief(theirs)}`]
+            : found,
         text = lines.join("\n");
       row.row.classList.toggle("mg-unlike-value", unlike);
       if (text === row.text) return;
       row.text = text;
+      row.row.classList.toggle("mg-nan", /nan|∞|inf/i.test([text, given?.min, given?.max]));
       if (lines.length === 1) setText(value, lines[0]);
       else
         value.replaceChildren(
@@ -181,7 +182,7 @@ function drawRows(columns, box, top, shape) {
         );
       const heat = kind === "heat" ? heatOf(given) : null;
       map.replaceChildren(
-        ...(heat ? [heatMap(heat, left, row.at + 6, box.w - 2 * SIDE, HEAT - 5)] : []),
+        ...(heat ? [heatMap(heat, left, 6, box.w - 2 * SIDE, HEAT - 5)] : []),
       );
     };
     rows.set(column, row);
@@ -198,7 +199,7 @@ export function arrangeRows(card, shown) {
     row.mark.setAttribute("transform", `translate(${card.left} ${at})`);
     row.value.setAttribute("y", at);
     for (const line of row.value.children) if (!line.hasAttribute("dy")) line.setAttribute("y", at);
-    row.map.setAttribute("transform", `translate(0 ${at - row.at})`);
+    row.map.setAttribute("transform", `translate(0 ${at})`);
     at += card.tall;
   }
 }
