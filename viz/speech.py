@@ -19,6 +19,8 @@ from minigrad.trace.text import pass_place, seeds
 
 LONGEST = 30
 """Characters of a question in a card."""
+_OVER = "\u0305"
+"""The bar over each letter of a longer name."""
 TOLD = ("primal", "tangent", "free", "update")
 """Phases whose sentence needs nothing but the node and its value."""
 
@@ -102,11 +104,17 @@ def _decision(found: Mapping[str, Any], t: Words) -> str:
     return t("decides", answer=answer, outcome=outcome) if outcome else answer
 
 
-def _reckoned(step: Mapping[str, Any], result: str) -> str:
+def _reckoned(step: Mapping[str, Any], result: str, t: Words) -> str:
     """A step's rule and its result, v̄4 · cos x2 = −0.2837; the result alone where it has no
-    rule.
+    rule. The adjoint of a longer name stands in words: a text has bars for single letters only.
     """
-    rule = plain(runs(rule_of(step)))
+    bars = [
+        run
+        if _OVER not in run.text
+        else run._replace(text=f"{run.text.replace(_OVER, '')}({t('g')})")
+        for run in runs(rule_of(step))
+    ]
+    rule = plain(bars)
     return f"{rule} = {result}" if rule and rule != result else result
 
 
@@ -121,8 +129,8 @@ def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
         return t("say_seed_d" if written[1] == "d" else "say_seed_g", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
         sent = short(part["product"]) if part else value
-        return t(f"say_{phase}", node=node, value=value, part=_reckoned(step, sent))
-    return t(f"say_{phase}", node=node, value=_reckoned(step, value)) if phase in TOLD else said
+        return t(f"say_{phase}", node=node, value=value, part=_reckoned(step, sent, t))
+    return t(f"say_{phase}", node=node, value=_reckoned(step, value, t)) if phase in TOLD else said
 
 
 def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:

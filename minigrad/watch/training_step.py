@@ -15,7 +15,7 @@ from .. import backend
 from ..core.tensor import Tensor, wrap
 from ..trace.schema import Trace
 from ..trace.text import number, text_of
-from .notation import Tokens, called, in_parentheses, is_signed, label_of, num, op, symbol
+from .notation import Token, Tokens, called, in_parentheses, is_signed, label_of, num, op, symbol
 from .trace import record
 from .trace_recorder import TraceRecorder
 from .values import payload_value, pictured, value
@@ -101,6 +101,7 @@ def _update(
         node["expr"] = _shortened(name, owner, made)
     recorder.outputs.append(new)
     shown = payload_value(after.array)
+    told = [_in_words(token) for token in made]
     formula: Tokens = [{"t": "sym", **label, "node": new, "col": "v"}, op("=")]
     formula += [*made, *spelled]
     recorder.step(
@@ -111,8 +112,15 @@ def _update(
         [[new, "v", pictured(shown, after.array)]],
         [*formula, op("="), num(shown, "v")],
         f"{owner} changes {called(name)} from {number(value(before))} to {shown_as} ="
-        f" {text_of(made)} = {number(shown)}.",
+        f" {text_of(told)} = {number(shown)}.",
     )
+
+
+def _in_words(token: Token) -> Token:
+    """The adjoint of a longer name in words: a line of text has bars for single letters only."""
+    if token.get("accent") == "bar" and len(token["base"]) > 1:
+        return {"t": "text", "text": "its gradient"}
+    return token
 
 
 def _shortened(name: str, owner: str, made: Tokens) -> Tokens:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from minigrad.viz.reading import heading_runs, plain
+from minigrad.viz.speech import names_of, sentence
+from minigrad.viz.texts import words
 
 import minigrad as mg
 from minigrad import nn, optim, viz
@@ -143,6 +145,8 @@ def test_names_that_begin_with_a_digit_are_quoted() -> None:
     over = "".join(letter + "\u0305" for letter in "2.bias")
     assert text_of(last["formula"]).startswith(f"“2.bias′” = “2.bias” − 0.1 · “{over}” = ")
     assert last["say"].startswith("SGD changes “2.bias” from ")
+    assert "to “2.bias′” = “2.bias” − 0.1 · its gradient = [" in last["say"]
+    assert "“2.bias” − 0.1 · “2.bias”(伴随) = [" in sentence(last, words("zh"), names_of(trace))
     assert not [s for s in trace["steps"] if "2.bias" in re.sub("“2.bias′?”", "", s["say"])]
     assert "“2.bias”" in table(trace) and " 2.bias" not in table(trace)
     heads = [plain(heading_runs(node)) for node in trace["nodes"]]

@@ -58,8 +58,10 @@ function decision(decided, t) {
 }
 
 // A step's rule and its result, v̄4 · cos x2 = −0.2837; the result alone where it has no rule.
-function reckoned(step, result) {
-  const rule = plain(runs(ruleOf(step)));
+function reckoned(step, result, t) {
+  // the adjoint of a longer name in words: a text has bars for single letters only
+  const inWords = (r) => (r.over ? { ...r, text: `${r.text}(${t("g")})` } : r),
+    rule = plain(runs(ruleOf(step)).map(inWords));
   return rule && rule !== result ? `${rule} = ${result}` : result;
 }
 
@@ -74,11 +76,11 @@ function phrase(step, t, names) {
     return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
       node,
       value,
-      part: reckoned(step, sent),
+      part: reckoned(step, sent, t),
     });
   }
   if (["primal", "tangent", "free", "update"].includes(step.phase))
-    return t(`say_${step.phase}`, { node, value: reckoned(step, value) });
+    return t(`say_${step.phase}`, { node, value: reckoned(step, value, t) });
   return String(step.say ?? "");
 }
 
