@@ -45,9 +45,10 @@ from typing import TYPE_CHECKING, Any
 # replace the function.
 from minigrad.viz.compare import compare
 from minigrad.viz.display import jacobian, show, training_step
-from minigrad.viz.page import iframe, to_html
+from minigrad.viz.page import to_html
 from minigrad.viz.reading import TraceError
 from minigrad.viz.sliders import sliders
+from minigrad.viz.trace_frame import iframe
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import Module
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from minigrad.viz import draw, layout
     from minigrad.viz.adapters import from_graph, from_torch, trace_of
     from minigrad.viz.draw import draw_graph
-    from minigrad.viz.export import save
+    from minigrad.viz.saving import save
     from minigrad.viz.svg import to_svg
     from minigrad.viz.training import History, Live
     from minigrad.viz.widget import Stepper
@@ -88,7 +89,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("History", "Live"), "minigrad.viz.training"),
     "Stepper": "minigrad.viz.widget",
     "draw_graph": "minigrad.viz.draw",
-    "save": "minigrad.viz.export",
+    "save": "minigrad.viz.saving",
     "to_svg": "minigrad.viz.svg",
 }
 _ROOMS = ("adapters", "draw", "export", "layout", "svg", "training", "widget")

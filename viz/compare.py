@@ -31,6 +31,8 @@ TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
 class Comparison(StepperDocument):
     """Two Traces as one graph. ``divergence`` is the first difference, or None."""
 
+    ENDINGS = ".html or .svg"
+
     def __init__(
         self,
         first: Mapping[str, Any],

@@ -14,11 +14,12 @@ from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
 from minigrad.viz.jacobian import jacobian_trace
-from minigrad.viz.page import VIEWS, TraceFrame, iframe
+from minigrad.viz.page import VIEWS
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
 from minigrad.viz.tensor_names import variables
+from minigrad.viz.trace_frame import TraceFrame, iframe
 
 from minigrad.core.tensor import Tensor
 
@@ -61,8 +62,8 @@ def show(
     Returns:
         A function that raises is shown up to the operation that failed, with what it raised.
         A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
-        is installed, else a :class:`minigrad.viz.page.TraceFrame`. In a script run by itself the
-        page is also written to a temporary file, whose place is printed.
+        is installed, else a :class:`minigrad.viz.trace_frame.TraceFrame`; both have ``save``. In a
+        script run by itself the page is also written to a temporary file, whose place is printed.
 
     Raises:
         TypeError: the first argument is none of these; there is no such option; arguments were

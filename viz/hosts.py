@@ -22,6 +22,8 @@ class StepperDocument:
     a cell output without kernel.
     """
 
+    ENDINGS = ".html"
+
     def __init__(
         self, document: Mapping[str, Any], still: Mapping[str, Any], title: str, **options: Any
     ):
@@ -39,8 +41,15 @@ class StepperDocument:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file; returns its path."""
+        """Write the page to a file; returns its path. Raises ValueError for another ending than
+        .html.
+        """
         target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(
+                f"save: {type(self).__name__} is written as {self.ENDINGS}, not as"
+                f" {target.suffix or 'a file without an ending'!r}"
+            )
         target.write_text(self.to_html(), encoding="utf-8")
         return target
 

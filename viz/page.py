@@ -342,37 +342,6 @@ def text_table(trace: Mapping[str, Any], lang: str = "en") -> str:
     return table({"title": "", **trace}, words=table_words(words(lang))).rstrip()
 
 
-class TraceFrame:
-    """A Trace as a notebook's cell output that needs neither a widget nor a kernel. Show it by
-    leaving it as a cell's last expression.
-    """
-
-    def __init__(
-        self, trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
-    ):
-        self.options = options_of(step, lang, views)
-        self.trace = dict(trace) if scale.too_large(check(trace)) else with_layout(trace)
-        self.step = step
-
-    def _repr_html_(self) -> str:
-        lang = self.options.get("lang", "en")
-        title = str(self.trace.get("title") or words(lang)("untitled"))
-        if scale.too_large(self.trace):
-            return scale.as_html(scale.overview(self.trace), lang)
-        plain = plain_table(self.trace, lang)
-        tall = 330 + round(
-            min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"]))))
-        )
-        below = link(self.trace, self.options) or recorded(self.trace, self.options)
-        return framed(self.trace, title, plain, self.options, tall, below)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-    def __repr__(self) -> str:
-        return text_table(self.trace, self.options.get("lang", "en"))
-
-
 EXPLORER = "MINIGRAD_EXPLORER"
 """The environment variable that says where, seen from the pages that a notebook becomes, the page
 that differentiates will lie (minigrad.viz.explorer).
@@ -453,16 +422,3 @@ def in_frame(
         f' title="{name}" width="100%" height="{height}" frameborder="0"'
         f' srcdoc="{inside}"></iframe>{below}<script>{squeezed(_HOST)}</script></div>'
     )
-
-
-def iframe(
-    trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
-) -> TraceFrame:
-    """The stepper for a notebook cell without widgets: an object whose rich form is a plain table
-    followed by the page in an iframe.
-
-    In a trusted notebook the table folds away as soon as the viewer is alive; in an untrusted one,
-    where scripts and frames are removed, the table is what remains. The plain-text form is the text
-    table.
-    """
-    return TraceFrame(trace, step, lang, views)

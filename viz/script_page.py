@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
-from minigrad.viz.page import TraceFrame, to_html
+from minigrad.viz.page import to_html
+from minigrad.viz.trace_frame import TraceFrame
 
 
 def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.bundle import script, stylesheet
-from minigrad.viz.export import save, suffix
 from minigrad.viz.layout import with_layout
-from minigrad.viz.page import TraceFrame, embed, options_of, packed, text_table
+from minigrad.viz.page import embed, options_of, packed, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
 from minigrad.viz.squeeze import squeezed, squeezed_style
+from minigrad.viz.trace_frame import TraceFrame
 
 try:
     import anywidget
@@ -126,11 +126,13 @@ class Stepper(anywidget.AnyWidget):
         """Write what is shown to a file, by its ending and with the options of
         :func:`minigrad.viz.save`; a page opens at the present step. Returns its path.
         """
-        page = {"step": self.step, "views": self.views} if suffix(path) == "html" else {}
-        return save(self.trace, path, **{"lang": self.lang, **page, **options})
+        return self._frame().save(path, **options)
+
+    def _frame(self) -> TraceFrame:
+        return TraceFrame(self.trace, self.step, self.lang, self.views)
 
     def _static(self) -> str:
-        return TraceFrame(self.trace, self.step, self.lang, self.views)._repr_html_()
+        return self._frame()._repr_html_()
 
 
 class Sliders(Stepper):

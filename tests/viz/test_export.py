@@ -250,6 +250,45 @@ def test_wrong_use_is_named_and_leaves_nothing(seed, tmp_path, name, options, me
     assert os.listdir(tmp_path) == []
 
 
+def test_what_shows_a_trace_or_a_training_is_saved_like_it(seed, tmp_path):
+    page, still = tmp_path / "a.html", tmp_path / "a.svg"
+    frame, pair = viz.iframe(seed, step=3, lang="zh"), viz.compare(seed, seed)
+    expected = viz.to_html(seed, step=3, lang="zh")
+    assert frame.save(page) == page and page.read_text(encoding="utf-8") == expected
+    viz.save(frame, page, title="mine")
+    assert "<title>mine</title>" in page.read_text(encoding="utf-8")
+    viz.save(frame, still, step=5)
+    assert still.read_text(encoding="utf-8") == viz.to_svg(seed, 5, lang="zh")
+    viz.save(pair, page)
+    assert page.read_text(encoding="utf-8") == pair.to_html()
+    history = viz.History("run")
+    history.log(1, loss=0.5)
+    expected = viz.training.to_html(history, lang="zh")
+    for shown in (history, viz.training.iframe(history), viz.Live(history)):
+        assert viz.save(shown, page, lang="zh") == page
+        assert page.read_text(encoding="utf-8") == expected
+    viz.save(history, tmp_path / "a.json")
+    assert viz.History.load(tmp_path / "a.json").to_dict() == history.to_dict()
+    viz.save(history, still, dark=True)
+    assert "<svg" in still.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("shown", "name", "options", "message"),
+    [
+        (viz.History(), "a.webp", {}, "names no format of a training; the endings are .html, .png"),
+        (viz.History(), "a.html", {"fps": 3}, "fps= has no meaning .* it takes title=, lang="),
+        (viz.History(), "a.json", {"dark": True}, "dark= has no meaning for a training as .json"),
+        (viz.compare(chain(2), chain(2)), "a.png", {}, "written as .html or .svg, not as '.png'"),
+        (np.zeros(3), "a.html", {"size": (9, 9)}, "a Trace is a dict .* ndarray; .*trace_function"),
+    ],
+)
+def test_what_cannot_be_saved_so_is_refused(tmp_path, shown, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        viz.save(shown, tmp_path / name, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_no_trace_and_what_cannot_be_written(seed, tmp_path):
     with pytest.raises(viz.TraceError):
         viz.save({}, tmp_path / "a.png")

@@ -86,7 +86,9 @@ def save(
     """Write a Trace to ``path``; the ending decides the format (see FORMATS).
 
     Args:
-        trace: a ``minigrad.trace/1`` document.
+        trace: a ``minigrad.trace/1`` document. :func:`minigrad.viz.save` also takes what shows
+            one (of ``viz.show`` and its like), with its own ``save``, and a training's History,
+            with ``title``, ``lang``, ``dpi`` and ``dark``.
         path: the file to write; an existing one is replaced when the new one is complete.
         step: the state that a still shows, and at which a page opens: 0 (nothing computed) to the
             number of steps. Default: after the last step for stills and text, 0 for a page.

@@ -316,7 +316,8 @@ class History:
         form = Path(path).suffix.lower()
         if form not in (".json", ".npz"):
             raise ValueError(
-                f"History.save: the endings are .json and .npz, not {form or 'none'!r}"
+                f"History.save: the endings are .json and .npz, not {form or 'none'!r};"
+                " viz.save writes a history as .html, .png, .pdf and .svg, too"
             )
         with whole(path) as place:
             if form == ".json":
