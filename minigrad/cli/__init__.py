@@ -74,7 +74,14 @@ def _run(arguments: list[str]) -> int:
         raise
 
 
+SLIDES = ("deck", "film", "movie", "pptx", "presentation", "slide", "slides", "video")
+"""What somebody asks for who wants pictures for slides."""
+
+
 def _no_command(arguments: list[str]) -> int:
+    if arguments and not arguments[0].startswith("-"):
+        complain(f"there is no command {arguments[0]!r}; {_instead(arguments[0])}")
+        return 2
     parser = argparse.ArgumentParser(
         prog="minigrad",
         description="Automatic differentiation that shows its steps.",
@@ -86,15 +93,22 @@ def _no_command(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
-    command = parser.parse_known_args(arguments)[0].command
-    if command is None:
-        parser.print_help(sys.stderr)
-        return 2
-    near = difflib.get_close_matches(command, COMMANDS, n=1)
-    parser.error(
-        f"there is no command {command!r}; "
-        + (f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}")
-    )
+    if parser.parse_known_args(arguments)[0].command is not None:
+        parser.error("the command comes first, and its options behind it")
+    parser.print_help(sys.stderr)
+    return 2
+
+
+def _instead(command: str) -> str:
+    """What to call in place of a command that does not exist."""
+    if difflib.get_close_matches(command.lower(), SLIDES, cutoff=0.8):
+        return (
+            "for slides, `minigrad animate FORMULA -o film.webp` makes a film (or .gif, .pdf), and"
+            " `minigrad trace FORMULA -o frame.svg` a picture of one step (or .png, .pdf, .html)"
+        )
+    near = difflib.get_close_matches(command.lower(), COMMANDS, cutoff=0.5)
+    every = f"the commands are {', '.join(COMMANDS)}"
+    return f"did you mean {' or '.join(near)}? ({every})" if near else every
 
 
 def parser_of(command: str, description: str, examples: str) -> argparse.ArgumentParser:

@@ -79,10 +79,28 @@ def test_without_a_command_it_shows_help_and_fails(command):
     assert "minigrad trace" in error
 
 
-def test_an_unknown_command_gets_a_suggestion(command):
-    status, _, error = command("trase", "x", "x=1")
-    assert status == 2
-    assert "did you mean trace?" in error
+@pytest.mark.parametrize("behind", [(), ("--help",), ("x", "x=1", "-o", "a.svg")])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("trase", "did you mean trace"),
+        ("grading", "did you mean grade?"),
+        ("Slides", "`minigrad animate FORMULA -o film.webp`"),
+        ("deck", "`minigrad trace FORMULA -o frame.svg`"),
+        ("zzz", "the commands are site, check, grade"),
+    ],
+)
+def test_an_unknown_command_gets_a_suggestion_whatever_stands_behind_it(
+    command, name, hint, behind
+):
+    status, out, error = command(name, *behind)
+    assert (status, out) == (2, "")
+    assert f"there is no command {name!r}; " in error and hint in error
+
+
+def test_an_option_before_the_command_is_no_call_for_help(command):
+    status, _, error = command("--dark", "trace", "x", "x=1")
+    assert status == 2 and "the command comes first" in error
 
 
 # ----------------------------------------------------------------------------------- minigrad trace
