@@ -13,7 +13,8 @@ export function listenFirstKey(shown) {
   });
 }
 
-// Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at which phases begin.
+// Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at
+// which phases begin.
 // Long: each key has its line.
 export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo }) {
   function leave() {
