@@ -164,6 +164,7 @@ def test_before_the_first_step_no_answer_is_shown_and_inputs_and_seeds_are_not_a
     assert "11.65" in values(), "off the stage the result stands there"
     viewer.get_by_role("button", name="Stage mode").click()
     assert not values()
+    assert "Press Page Down or Space to take a step" in viewer.locator(".mg-say").inner_text()
     visit.page.keyboard.press("q")
     assert "11.65" in values(), "without questions there is nothing to give away"
     visit.page.keyboard.press("q")

@@ -88,7 +88,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
       ),
     );
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
-    return step ? sentence(step, t, names) : n ? t(ready, { n }) : t("empty");
+    if (step) return sentence(step, t, names);
+    // on the stage Space takes a step, too
+    const keys = ready === "ready" && say.closest(".mg-stage") ? "readyStage" : ready;
+    return n ? t(keys, { n }) : t("empty");
   }
   // On the stage a long formula is written smaller: the graph needs the height.
   function fitted({ formula, say }) {
