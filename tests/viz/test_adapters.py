@@ -129,7 +129,7 @@ def test_a_value_outside_of_a_domain_says_why_and_later_ones_from_where():
     w.send(z, 1, math.nan, local=math.nan)
     for _ in range(2):
         said = {(s["phase"], s["node"]): s["say"] for s in w.document([z])["steps"]}
-    assert said["primal", y].endswith(" = NaN. log x is defined only where x > 0; this gives NaN.")
+    assert said["primal", y].endswith(" = NaN. ln x is defined only where x > 0; this gives NaN.")
     assert said["primal", z].endswith(" = NaN. The NaN comes from v1.")
     assert said["primal", wrong].endswith(" = ∞.")
     assert said["adjoint", x].endswith("The NaN comes from v1.")

@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.trace.replay import check_laws
+from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
 from tests.viz.test_adapters import last
 
@@ -181,3 +182,29 @@ def test_pytorch_s_steps_say_their_rules():
     trace = viz.show(f, torch.ones(3, 2), torch.full((2, 2), 0.3)).trace
     said = " ".join(step["say"] for step in trace["steps"])
     assert "v̄1 @ wᵀ" in said and "xᵀ @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
+
+
+def test_pytorch_s_steps_are_written_and_read_as_minigrad_s():
+    """Logarithms, exponents and axes as minigrad writes them; a step reads the values that its
+    rule names."""
+
+    def computed(lib, keepdim):
+        f = lambda x, w: ((lib.log(x @ w) ** 3).sum(-1, **keepdim) * x.mean(0).sum()).mean()
+        make = torch.full if lib is torch else mg.full
+        return f, [make((2, 3), 0.5), make((3, 4), 2.0)]
+
+    def said(trace):
+        expressions = [text_of(node["expr"]) for node in trace["nodes"]]
+        steps = [s for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate")]
+        return expressions, {(text_of(s["formula"][:1]), *map(tuple, s["reads"])) for s in steps}
+
+    f, inputs = computed(torch, {"keepdim": True})
+    theirs = viz.show(f, *inputs).trace
+    f, inputs = computed(mg, {"keepdim": True})
+    own = trace_function(f, *inputs, mode="reverse")
+    assert said(theirs) == said(own)
+    assert {"ln v1", "v2^3", "sum(v3, axis 1)"} <= {*said(theirs)[0]}
+    power = viz.show(lambda x: x**-1.5, torch.tensor(2.0)).trace
+    assert "x^−1.5" in said(power)[0], "a sum over no axis and a number's power"
+    whole = viz.show(lambda x: (x**2).sum(), torch.tensor(2.0)).trace
+    assert said(whole)[0][1:] == ["x^2", "sum v1"]

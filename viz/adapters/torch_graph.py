@@ -155,9 +155,8 @@ def _write(
     def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
         value = _plain(seen[fn]) if fn in seen else None
         shape, dtype = _shape_of(fn)
-        return writer.op(
-            _operation(fn), operands, value, shape=shape, dtype=dtype, span=spans.get(fn)
-        )
+        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": _axes(fn)}
+        return writer.op(_operation(fn), operands, value, **told)
 
     wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
     local = _local_derivatives(torch, functions, output.dtype)
@@ -317,7 +316,19 @@ def _parameters(f: Callable[..., Any], count: int) -> list[str]:
 
 def _operation(fn: Any) -> str:
     name = fn.name().split("::")[-1].rstrip("0123456789").removesuffix("Backward").lower()
-    return NAMES.get(name, name)
+    exponent = getattr(fn, "_saved_exponent", None) if name == "pow" else None
+    return NAMES.get(name, name) if not isinstance(exponent, int | float) else f"**{exponent}"
+
+
+def _axes(fn: Any) -> dict[str, Any] | None:
+    """The parameters of a sum or mean, as minigrad's operation has them; None for another one."""
+    sizes = getattr(fn, "_saved_self_sym_sizes", None)
+    if _operation(fn) not in ("sum", "mean") or sizes is None:
+        return None
+    dims = getattr(fn, "_saved_dim", None) or range(len(sizes))
+    signed = [d - 2**64 if d >= 2**63 else d for d in dims]  # PyTorch keeps −1 as 2**64 − 1
+    axes = tuple(sorted(d % len(sizes) for d in signed)) if sizes else ()
+    return {"axes": axes, "keepdims": getattr(fn, "_saved_keepdim", False)}
 
 
 def _shape_of(fn: Any) -> tuple[list[int] | None, str | None]:

@@ -28,7 +28,7 @@ from minigrad.core.primitive import registry
 from minigrad.trace.schema import validate
 from minigrad.trace.text import number
 from minigrad.watch import notation, sentences
-from minigrad.watch.derivatives import Array, Made, Rules
+from minigrad.watch.derivatives import Array, Made, Rules, values_in
 from minigrad.watch.not_finite import explain, kind, made_here
 from minigrad.watch.trace_document import TraceDocument
 from minigrad.watch.values import changed_places, with_places
@@ -273,6 +273,7 @@ class Writer(TraceDocument):
             was = "" if before is None else f"was {number(earlier)} and "
             say = f"{say.partition(';')[0]}; the adjoint of {target} {was}is now {number(shown)}."
         reads = [[node, "g"], *([[target, "g"]] if before is not None else [])]
+        reads += [[one, "v"] for one in values_in(rule or []) if one in self.values]
         phase = "adjoint" if before is None else "accumulate"
         self.step(
             phase,
@@ -426,6 +427,8 @@ class Writer(TraceDocument):
             ]
         if operation == "neg" and len(operands) == 1:
             return [notation.op("−"), *_bracketed(operands[0])]
+        if own is not None and not own.keywords and len(own.inputs) == len(operands):
+            return notation.expression(own, operands, {})
         out: list[Any] = [{"t": "fn", "text": operation}]
         if len(operands) == 1 and operands[0]["t"] == "sym":
             return [*out, operands[0]]
