@@ -148,6 +148,9 @@ class Tree:
         alone = len(items) == 1 and block["kind"] != "module"
         if alone:
             del self.groups[group.id]
+        elif all(item in self._rounds and item not in self.groups for item in items):
+            # rounds of one operation each stand as these operations
+            group.label += f" · {self._t('rounds', n=block.get('rounds', len(items)))}"
         found = items[0] if alone else self._fill(group, items)
         if block["kind"] == "round":
             self._rounds[found] = part

@@ -165,13 +165,25 @@ def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
     again = trace_function(repeated, 0.5, mode="primal")
     two = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.Tanh()))
     modules = trace_function(lambda x: two(x).sum(), [[0.5, -1.0, 2.0]], mode="reverse")
-    for one, lang in ((trace, "zh"), (again, "en"), (flat, "en"), (modules, "en")):
+
+    def loops(x):  # a round of one operation is that operation
+        n, y = 0, x
+        for _ in range(30):
+            x = 1.01 * x
+        while n < 25:
+            y, n = mg.sin(y), n + 1
+        return x * y
+
+    loop = trace_function(loops, 1.0, mode="primal")
+    shown = ((trace, "zh"), (again, "en"), (flat, "en"), (modules, "en"), (loop, "en"))
+    for one, lang in shown:
         viewer = show(one, lang=lang)
         tree = Tree(one, viz.texts.words(lang))
         there = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.dataset.node)")
         assert there == tree.shown(tree.open_at_first())
         labels = viewer.locator(".mg-group-name").all_text_contents()
         assert labels == [f"▸ {tree.groups[i].label}" for i in there if i in tree.groups]
+    assert labels == ["▸ for _ in range(30) · 30 rounds", "▸ while n < 25 · 25 rounds"]
 
 
 def question(x):

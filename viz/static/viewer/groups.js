@@ -101,6 +101,9 @@ function groupMaker(trace, t, { blocks, users, paths }) {
       items = inBlocks(ids, depth + 1),
       alone = items.length === 1 && block.kind !== "module";
     if (alone) groups.delete(group.id);
+    // rounds of one operation each stand as these operations
+    else if (items.every((item) => rounds.has(item) && !groups.has(item)))
+      group.label += ` · ${t("rounds", { n: block.rounds ?? items.length })}`;
     const found = alone ? items[0] : fill(group, items);
     if (block.kind === "round") rounds.set(found, block);
     return found;
