@@ -153,9 +153,9 @@ class TraceRecorder(TraceWriter):
             )
         kind = "const" if place is None else "param"
         path = self.parameter_path(value)
-        name = self.own_name(path, kind[0])
-        node = self.add(name, value, kind, [])
         known = self.map.outside(value) if path is None else path
+        name = self.own_name(known if kind == "const" else path, kind[0])
+        node = self.add(name, value, kind, [])
         if known is not None and known != name:
             node["name"] = known
         self._given(name, value.array, "constant" if place is None else "parameter")
@@ -179,7 +179,7 @@ class TraceRecorder(TraceWriter):
         held = backend.to_numpy(array).tobytes()
         name, before = self._by_array.get(id(value), (None, b""))
         if name is None or before != held:
-            name = self.fresh_name("c")
+            name = self.own_name(self.map.outside(value), "c")
             self.add(name, wrap(array), "const", [])
             self._given(name, array, "constant")
             self._by_array[id(value)] = (name, held)

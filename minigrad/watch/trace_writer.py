@@ -149,8 +149,8 @@ class TraceWriter(TraceDocument):
         return None
 
     def own_name(self, path: str | None, prefix: str) -> str:
-        """A parameter's own name, where it is free and short enough for a formula; else a fresh
-        one.
+        """The own name of a parameter or constant, where it is free and short enough for a formula;
+        else a fresh one.
         """
         if path is None or len(path) > LONGEST_NAME or path in self.taken or path in self.by_id:
             return self.fresh_name(prefix)

@@ -58,9 +58,8 @@ def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
 
 def test_the_lessons_function_is_the_exercises(scope):
     shown, asked = (trace_function(g, 1.0, mode="reverse") for g in (scope["f"], f))
-    assert [step["writes"] for step in shown["steps"]] == [
-        step["writes"] for step in asked["steps"]
-    ]
+    written = [[[cell[1:] for cell in s["writes"]] for s in t["steps"]] for t in (shown, asked)]
+    assert written[0] == written[1], "whatever the constant is called"
 
 
 @pytest.mark.parametrize("name, wrong, word", [

@@ -26,7 +26,7 @@ def test_the_loss_falls_in_each_of_the_ten_steps_but_only_in_the_third_digit(sco
 
 
 def test_of_a_frozen_layer_no_adjoint_is_computed(scope):
-    named = {n.get("name"): n["id"] for n in scope["frozen"]["nodes"]}
+    named = {n.get("name", n["id"]): n["id"] for n in scope["frozen"]["nodes"]}
     written = {
         node
         for step in scope["frozen"]["steps"]
