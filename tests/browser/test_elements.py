@@ -193,6 +193,8 @@ def test_backward_the_same_arrays_meet_in_the_two_gradients(show):
     to(viewer, step_at(trace, "adjoint", "A"))
     viewer.locator("figure[data-node='A'] td[data-at='1,2']").hover()
     assert lit(viewer, "v1", "g") == ["1,0", "1,1"] and lit(viewer, "B", "v") == ["2,0", "2,1"]
+    heads = viewer.locator(".mg-arrayhead").all_inner_texts()
+    assert "Bᵀ · value · read · (2, 4)" in heads, "the shape of the transpose"
     solid = viewer.locator(".mg-solid")
     places = "all => all.map((e) => e.dataset.at).filter(Boolean)"
     assert solid.locator("path").evaluate_all(places) and solid.locator("circle").count() == 2

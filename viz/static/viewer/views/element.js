@@ -146,7 +146,9 @@ export const elementView = {
     function headed(node, column, role, turned, ...body) {
       const name = symbolText(node, column) + (turned ? "ᵀ" : ""),
         said = [name, columnName(columns.get(column), t), t(role)],
-        head = [...said, shapeText(node.shape)].join(" · ");
+        [n, m] = node.shape.slice(-2),
+        shape = turned ? [...node.shape.slice(0, -2), m, n] : node.shape,
+        head = [...said, shapeText(shape)].join(" · ");
       return h(
         "figure",
         {
