@@ -97,9 +97,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
   function fitted({ formula, say }) {
     const equation = formula.parentElement,
       stage = equation.closest(".mg-stage"),
-      room = stage?.clientHeight * STAGE_SHARE,
-      tall = () => equation.offsetHeight + say.offsetHeight > room;
+      tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
     equation.style.removeProperty("--mg-fit");
+    if (!stage) return; // nothing is laid out for it
     for (let fit = 0.99; fit > LEAST_FIT && tall(); fit -= 0.01)
       equation.style.setProperty("--mg-fit", fit);
   }
