@@ -8,6 +8,7 @@ copied beside them.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,13 +17,12 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from minigrad.cli import processes
+from minigrad.cli.progress import followed
 
 from .edition import student_file
 from .front_page import LIVE, first_page
@@ -114,7 +114,12 @@ def build(
         (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
         conf = settings(title, documented) | {"html_search_scorer": str(source / SCORER)}
         count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
-        with _followed(Path(place, "out", "jupyter_execute"), count, told):
+        executed = Path(place, "out", "jupyter_execute")  # each as soon as it has run
+        with (
+            contextlib.nullcontext()
+            if told is None
+            else followed(lambda: len(list(executed.glob("*.ipynb"))), count, told)
+        ):
             _run_sphinx(source, Path(place), conf, verbose)
         write_texts(Path(place, "out", "site"))
         _publish(Path(place, "out", "site"), folder)
@@ -187,30 +192,6 @@ def live_page() -> str:
         squeezed(program),
         "This page differentiates a function that you type, and needs JavaScript for it.",
     )
-
-
-@contextmanager
-def _followed(folder: Path, count: int, told: Callable[[int, int], None] | None) -> Iterator[None]:
-    """Within the block a thread tells how many of `count` notebooks myst-nb has put into a folder,
-    which it does as soon as each has been run; Sphinx's own messages come in blocks.
-    """
-    if told is None:
-        yield
-        return
-    over = threading.Event()
-
-    def follow() -> None:
-        while not over.wait(0.2):
-            told(min(count - 1, len(list(folder.glob("*.ipynb")))), count)
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        told(count, count)
 
 
 def _publish(site: Path, folder: Path) -> None:

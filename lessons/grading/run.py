@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import (
     Executor,
@@ -21,13 +20,14 @@ from concurrent.futures import (
     as_completed,
     wait,
 )
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from minigrad.cli.folders import remove
+from minigrad.cli.progress import counted
 
 from . import stripped_library, submissions
 from .demonstrations import demonstrations
@@ -402,21 +402,22 @@ def _spread(
         for turn in range(TURNS):
             futures = {pool.submit(grade_one, job): job for job in jobs}
             jobs = []
-            for future in progress(as_completed(futures), len(futures), log):
-                try:
-                    record = future.result()
-                except SandboxError:
-                    for other in futures:
-                        other.cancel()
-                    raise
-                except Exception as error:
-                    if type(error).__name__ in LOST and turn + 1 < TURNS:
-                        jobs.append(futures[future])
-                    else:
-                        said = f"{type(error).__name__}: {error}"
-                        report.failed[futures[future]["student"]] = said
-                    continue
-                yield record
+            with closing(_told(futures, log)) as told:
+                for future in told:
+                    try:
+                        record = future.result()
+                    except SandboxError:
+                        for other in futures:
+                            other.cancel()
+                        raise
+                    except Exception as error:
+                        if type(error).__name__ in LOST and turn + 1 < TURNS:
+                            jobs.append(futures[future])
+                        else:
+                            said = f"{type(error).__name__}: {error}"
+                            report.failed[futures[future]["student"]] = said
+                        continue
+                    yield record
     except BaseException:  # an interruption does not wait for the submissions that run
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
@@ -437,17 +438,10 @@ workers have died with it).
 """
 
 
-def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[Any]:
-    """A progress bar of tqdm's, if it is installed and the output is interactive; else nothing but
-    the items."""
-    log = log or sys.stderr
-    if total and log.isatty():
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return items
-        return tqdm(items, total=total, unit="submission", file=log)
-    return items
+def _told(futures: dict[Future[Record], dict[str, Any]], log: TextIO | None) -> Iterator[Any]:
+    """The futures as they are done; how many are is told where there is a log."""
+    done = as_completed(futures)
+    return counted(done, len(futures), "submissions", log) if futures and log else done
 
 
 def _conclude(report: RunReport, out: Path, sheet: Sheet, journal: Journal) -> None:

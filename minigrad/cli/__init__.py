@@ -75,7 +75,7 @@ def _run(arguments: list[str]) -> int:
 
 
 SLIDES = ("deck", "film", "movie", "pptx", "presentation", "slide", "slides", "video")
-"""What somebody asks for who wants pictures for slides."""
+"""Words that ask for pictures for slides."""
 
 
 def _no_command(arguments: list[str]) -> int:

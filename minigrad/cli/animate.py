@@ -3,7 +3,7 @@ or a strip for paper.
 """
 
 import argparse
-import sys
+from collections.abc import Iterable, Sequence
 
 from minigrad.cli.options import (
     dashes,
@@ -15,6 +15,7 @@ from minigrad.cli.options import (
     save,
     with_status,
 )
+from minigrad.cli.progress import counted
 from minigrad.cli.target import UsageError
 from minigrad.cli.trace import SIZES, compute
 
@@ -50,8 +51,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--size", help=f"{SIZES} (default: the graph's own size)")
     parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
     parser.add_argument("--dark", action="store_true", help="light on dark")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--quiet", action="store_true", help="do not tell how far it is")
     return _film(parser.parse_intermixed_args(dashes(argv)))
+
+
+def _told(numbers: Sequence[int]) -> Iterable[int]:
+    return counted(numbers, len(numbers), "frames")
 
 
 @with_status
@@ -87,6 +92,5 @@ def _film(options: argparse.Namespace) -> int:
     }
     more |= {"fps": options.fps} if options.fps is not None else {}
     more |= page_options(options, form) | group_options(options, form)
-    # a bar is for a terminal, not for a log
-    progress = sys.stderr.isatty() and not options.quiet
+    progress = not options.quiet and _told
     return save(compute(options, drawn=True), options.output, progress=progress, **more)

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 
 from minigrad.cli import COMMANDS, lab, main
 from minigrad.cli import trace as trace_command
-from minigrad.cli.progress import progress_line
+from minigrad.cli.progress import counted, progress_line
 
 BAYDIN = ["log(x1) + x1*x2 - sin(x2)", "x1=2", "x2=5"]
 
@@ -661,15 +662,28 @@ def test_release_writes_the_students_edition(release, course, tmp_path):
     )
 
 
-def test_a_terminal_is_told_how_far_a_long_command_is(monkeypatch, capsys):
-    progress_line("files")(1, 3)
-    assert capsys.readouterr().err == ""  # a log gets nothing
+def test_a_terminal_is_told_how_far_a_long_command_is_and_a_log_now_and_then(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr("minigrad.cli.progress.monotonic", lambda: now[0])
+    tell = progress_line("files")
+    for number, now[0] in ((0, 1), (1, 20), (2, 21), (2, 36), (3, 37)):
+        tell(number, 3)
+    assert capsys.readouterr().err == "files: 1 of 3 after 20 s\nfiles: 2 of 3 after 36 s\n"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     tell = progress_line("files")
     for number in (1, 2, 3):
         tell(number, 3)
     said = capsys.readouterr().err.split("\r")
     assert said == ["files: 1 of 3", "files: 2 of 3", "files: 3 of 3", " " * 13, ""]
+
+
+def test_what_is_done_is_told_while_one_item_takes_long(monkeypatch, capsys):
+    monkeypatch.setattr("minigrad.cli.progress.PAUSE", 0.0)
+    said = ""
+    for item in counted("ab", 2, "frames"):
+        while f"frames: {'ab'.index(item)} of 2" not in (said := said + capsys.readouterr().err):
+            time.sleep(0.01)
+    assert capsys.readouterr().err.endswith("frames: 2 of 2 after 0 s\n")
 
 
 def test_release_of_one_lesson_and_of_a_sheet_of_ones_own(release, tmp_path):
@@ -1004,18 +1018,13 @@ def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
     ), "the default (its weights are random)"
 
 
-def test_an_export_shows_a_bar_in_a_terminal_only(command, tmp_path, monkeypatch):
+def test_a_film_tells_how_far_it_is_unless_it_is_to_be_quiet(command, tmp_path, monkeypatch):
     needs("matplotlib")
-    seen = []
-    monkeypatch.setattr(
-        "minigrad.cli.animate.save",
-        lambda trace, path, **options: seen.append(options["progress"]) or 0,
-    )
-    for terminal in (False, True):
-        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal, raising=False)
-        command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"))
-        command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"), "--quiet")
-    assert seen == [False, False, True, False]
+    monkeypatch.setattr("minigrad.cli.progress.PAUSE", 0.0)
+    film = ("animate", "x*x", "x=3", "--steps", "1-2", "-o", str(tmp_path / "a.gif"))
+    status, out, error = command(*film)
+    assert (status, out) == (0, "") and re.search(r"frames: 2 of 2 after \d s\n$", error)
+    assert command(*film, "--quiet") == (0, "", "")
 
 
 def test_draw_prints_the_graph_with_the_users_names(command, mine):

@@ -78,7 +78,7 @@ def save(
     title: str | None = None,
     per_page: int | None = None,
     paper: str = "a4",
-    progress: bool | None = None,
+    progress: bool | Callable[[Iterable[int]], Iterable[int]] | None = None,
     lang: str = "en",
     views: Sequence[str] = (),
     groups: str = "auto",
@@ -108,7 +108,7 @@ def save(
         per_page: frames on each page of a strip, 1 to 24; default: as many as stay legible.
         paper: ``"a4"`` or ``"letter"``, for a strip.
         progress: show a progress bar (needs tqdm); by default for films and strips of more than 20
-        frames.
+            frames. Or a function that wraps the frames' numbers and tells by itself.
         lang: the language of the words, "en" or "zh"; of everything but the Trace itself (.json).
         The Trace's title stays as it is.
         views: of a page: the further views that are open at first
@@ -158,7 +158,8 @@ def save(
             f' {MOST_FRAMES:,}). Choose some, for example steps="4-90", or save an .html page,'
             " which steps through all of them."
         )
-    show = progress_bar(progress if progress is not None else len(numbers) > MANY, Path(path).name)
+    wanted = len(numbers) > MANY if progress is None else progress
+    show = wanted if callable(wanted) else progress_bar(wanted, Path(path).name)
     _paint(
         named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show
     )
