@@ -40,8 +40,12 @@ def title(tab):
 
 
 def test_typing_sliding_sharing_and_reopening(opened, visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
     tab = opened()
     assert title(tab) == "log(x1) + x1*x2 - sin(x2), x1 = 2, x2 = 5"
+    for part in (".mg-graph", ".mg-tablebox"):
+        box = tab.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 800, f"{part} is not whole on the first screen"
     tab.fill(".mgx-formula", "exp(a)*b")
     tab.wait_for_function("() => document.querySelectorAll('.mgx-field').length === 2")
     tab.fill("[aria-label='value of a']", "pi/2")

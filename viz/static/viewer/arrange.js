@@ -10,6 +10,7 @@ const TWO_COLUMNS = 820,
   LOWEST_GRAPH = 200, // pixels of the graph's height, in however low a window
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
+  LOWEST_INSIDE = 72, // below a head of its own
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
@@ -53,14 +54,14 @@ const roomFrom = (root, part) =>
   BETWEEN;
 
 // Pixels for the graph and what stands below it.
-const roomBelow = (root, graph) =>
-  graph ? roomFrom(root, graph.scroll) - graph.stripHeight() : Infinity;
+const roomBelow = (root, graph) => roomFrom(root, graph.scroll) - graph.stripHeight();
 
 // Arranges a viewer at its present width. The source stands below the graph where the table's
 // column is too narrow for it. Returns whether boxes of the graph have moved.
 export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
   const across = root.clientWidth,
     right = main.querySelector(".mg-right"),
+    low = graph && across >= TWO_COLUMNS && roomBelow(root, graph) <= STACKED,
     widths = []; // of the table, by how much tighter it is
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
@@ -76,8 +77,7 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
     graph.flat().height * graph.legible + SOURCE < roomFrom(root, graph.scroll);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
-  const stacks = across < TWO_COLUMNS || roomBelow(root, graph) > STACKED;
-  main.classList.toggle("mg-stack", !found && stacks && widthOf(table.levels) > wide);
+  main.classList.toggle("mg-stack", !found && !low && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
@@ -98,10 +98,8 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   else graph?.fit();
   // what is below the graph, or beside it, ends with the window, too; a phone scrolls
   if (!stage && across >= TWO_COLUMNS)
-    for (const box of boxes) {
-      const least = LOWEST_TABLE - (box === table.box ? 0 : ITS_HEAD);
-      limit(box, Math.max(least, roomFrom(root, box)));
-    }
+    for (const box of boxes)
+      limit(box, Math.max(box === table.box ? LOWEST_TABLE : LOWEST_INSIDE, roomFrom(root, box)));
   return moved;
 
   // In one column as much as is left when what stands below has its own height, or that of a few
