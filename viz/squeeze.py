@@ -53,8 +53,9 @@ _SPACES = (
 def squeezed_style(text: str) -> str:
     """A stylesheet without comments and without the spaces that it does not need."""
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    spaced = " ".join(bare.split()).replace(": ", ":")
+    spaced = " ".join(bare.split()).replace(": ", ":").replace(" > ", ">")
     tight = re.sub(" (?:(?=[{};,])|(?<=[{};,] ))", "", spaced)
+    tight = re.sub(r"#(\w)\1(\w)\2(\w)\3\b", r"#\1\2\3", tight)  # of colours
     return re.sub(r"0(?<![\w.-]0)(?=\.\d)", "", tight).replace(";}", "}").strip() + "\n"
 
 

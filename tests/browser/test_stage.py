@@ -44,9 +44,10 @@ def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trac
     k = step_at(trace, "adjoint", "x2") - 1
     viewer, page = show(trace, *size, step=k + 1), visit.page
     before = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
-    viewer.focus()
+    viewer.locator(".mg-chip").first.focus()  # which the stage hides
     page.keyboard.press("f")
     until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    assert viewer.evaluate("e => e === document.activeElement"), "a notebook gets no key"
     after = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     assert after >= 2 * before and after >= 40 * size[0] / 1280
     screen = {"x": 0, "y": 0, "width": size[0], "height": size[1]}

@@ -26,8 +26,10 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
     root.classList.toggle("mg-stage", on);
     pointed();
     // a frame may not be allowed to fill the screen: then it fills itself
-    if (on) root.requestFullscreen?.().catch(() => {});
-    else if (document.fullscreenElement === root) document.exitFullscreen();
+    if (on) {
+      root.focus({ preventScroll: true }); // what had it may be hidden on the stage
+      root.requestFullscreen?.().catch(() => {});
+    } else if (document.fullscreenElement === root) document.exitFullscreen();
     redraw();
     arrange();
   }
