@@ -100,7 +100,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
     equation.style.removeProperty("--mg-fit");
     if (!stage) return; // nothing is laid out for it
-    for (let fit = 0.99; fit > LEAST_FIT && tall(); fit -= 0.05)
+    for (let fit = 0.99; fit > LEAST_FIT && tall(); fit -= 0.02)
       equation.style.setProperty("--mg-fit", fit);
   }
   const most = (size) =>
