@@ -7,6 +7,7 @@ and a right answer in another legal order is no difference.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.reading import check, column_of
+from minigrad.viz.script_page import tell
 from minigrad.viz.speech import beside, difference
 from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import Words, words
@@ -100,6 +102,7 @@ def compare(
     second: Mapping[str, Any],
     names: Sequence[str] | None = None,
     reference: bool = True,
+    browser: bool = False,
     **options: Any,
 ) -> Any:
     """Show two Traces as one graph on the first one's clock: what agrees is quiet, what differs has
@@ -110,6 +113,7 @@ def compare(
         reference: whether the first is right (a student's engine beside it). If False, the
         difference is told without a verdict: before and after a step of training.
         names: how the two are called; "first" and "second" if not given, in the stepper's language.
+        browser: as for :func:`minigrad.viz.show`, outside of notebooks.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
         stepper.
 
@@ -129,7 +133,7 @@ def compare(
         except ModuleNotFoundError:
             return found
         return ComparisonWidget(found)
-    return found
+    return tell(found, sys._getframe(1).f_globals, browser)
 
 
 def _of_shared_columns(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ def check(trace: Any) -> Mapping[str, Any]:
     if not isinstance(trace, Mapping):
         raise TraceError(
             f"a Trace is a dict (the JSON object {SCHEMA}), but got {type(trace).__name__};"
-            " minigrad.watch.trace_function(f, ...) makes one"
+            " minigrad.watch.trace_function(f, ...) makes one, and viz.trace_of(result) one of an"
+            " engine of your own"
         )
     if trace.get("schema") != SCHEMA:
         raise TraceError(

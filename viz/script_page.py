@@ -1,5 +1,5 @@
-"""A script that calls ``viz.show`` has no place to show anything: the page goes to a file, and its
-place is printed.
+"""A script that calls ``viz.show`` or ``viz.compare`` has no place to show anything: the page goes
+to a file, and its place is printed.
 
 That happens in a program that is run by itself, not in a notebook, an interactive session, a test
 or a module that another program imports; and anywhere outside of notebooks when the caller asks for
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
-from minigrad.viz.page import to_html
-from minigrad.viz.trace_frame import TraceFrame
 
 
 def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:
@@ -30,13 +28,12 @@ def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:
     script = (
         caller.get("__name__") == "__main__" and "__file__" in caller and not sys.flags.interactive
     )
-    if isinstance(shown, TraceFrame) and (script or browser) and not kernel_runs():
+    if hasattr(shown, "save") and (script or browser) and not kernel_runs():
         handle, name = tempfile.mkstemp(prefix="minigrad-", suffix=".html")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(to_html(shown.trace, **shown.options))
+        os.close(handle)
+        shown.save(name)
         print(
-            f"viz.show: the stepper is in {name}; open it in a web browser, as viz.show(…,"
-            " browser=True) does",
+            f"viz: the stepper is in {name}; open it in a web browser, as browser=True does",
             file=sys.stderr,
         )
         if browser:

@@ -471,3 +471,5 @@ def test_show_opens_a_browser_only_when_asked(tmp_path, monkeypatch, seed, capsy
         and len(os.listdir(tmp_path)) == 1
         and capsys.readouterr().err
     )
+    viz.compare(seed, seed, browser=True)
+    assert len(opened) == len(os.listdir(tmp_path)) == 2
