@@ -64,7 +64,7 @@ def load_ipython_extension(shell: Any) -> None:
         keep("shown", document)
         return laid_out(document)
 
-    for module in (viz.page, viz.compare, viz.sliders):
+    for module in (viz.page, viz.trace_frame, viz.compare, viz.sliders):
         module.with_layout = shown
 
     def before_a_cell(info: Any) -> None:

@@ -109,7 +109,7 @@ def _laid_out(operation: Any, x: Tensor, along: dict[str, Any], parts: Parts) ->
         for start, stop in parts
         for place in (*range(start, stop), *[n if added else start] * (size - (stop - start)))
     ]
-    index = functions.plain_index((slice(None),) * axis + (places,), x.array)
+    index = (*[slice(None)] * axis, table(places, backend.int64, x).array)
     zero: list[Stage] = [(pad_axis, (), {"axis": axis, "before": 0, "after": 1})] if added else []
     return [*zero, (getitem, (), {"index": index})]
 
