@@ -95,9 +95,7 @@ def Number(
         is_value=True,
         title=question,
         hints=asked.hints,
-        misconceptions=tuple(
-            _slip(say.partition(". ")[0].rstrip("."), say, wrong, tolerance) for say, wrong in slips
-        ),
+        misconceptions=tuple(_slip(_short(say), say, wrong, tolerance) for say, wrong in slips),
         notebook=asked.check,
         # For the slips: half of the tolerance each, so that their sum is never more than `near`
         # allows.
@@ -106,6 +104,15 @@ def Number(
     )
     made.accept(lambda case, got: asked.problem(got, f"`{variable or name}` is"))
     return made
+
+
+def _short(say: str) -> str:
+    """What a slip is called in a table: its sentences, or the first of many words."""
+    return (say if len(say) <= NAME else say.partition(". ")[0]).rstrip(".")
+
+
+NAME = 100
+"""Letters that a slip's name may have."""
 
 
 def _slip(name: str, say: str, wrong: Callable[[], float], tolerance: float) -> Misconception:
