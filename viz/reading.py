@@ -16,6 +16,7 @@ from minigrad.viz.constants import PHASES, SPACED
 from minigrad.viz.numbers import short
 
 from minigrad.trace import SCHEMA, TraceError
+from minigrad.trace.schema import inner_formulas
 from minigrad.trace.text import RAISED, accented, is_sign
 
 
@@ -182,11 +183,7 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """
 
     def symbolic(tokens: Iterable[Mapping[str, Any]]) -> bool:
-        parts = ("num", "den", "base", "exp", "of")
-        return any(
-            t["t"] == "sym" or any(symbolic(t[p]) for p in parts if isinstance(t.get(p), list))
-            for t in tokens
-        )
+        return any(t["t"] == "sym" or any(map(symbolic, inner_formulas(t))) for t in tokens)
 
     sides: list[list[Mapping[str, Any]]] = [[]]
     for token in step.get("formula") or ():

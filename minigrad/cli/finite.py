@@ -10,6 +10,7 @@ from minigrad import expression, ops
 from minigrad.cli.target import UsageError
 from minigrad.core.tensor import Tensor
 from minigrad.trace.schema import COLUMN_NAMES
+from minigrad.watch import not_finite
 
 
 class ComputationError(Exception):
@@ -41,26 +42,10 @@ def require_finite(trace: dict[str, Any]) -> None:
     for step in trace["steps"]:
         for node_id, column, value in step["writes"]:
             state[node_id, column] = value
-            if not _finite(value):
+            if not_finite.kind(value) is not None:
                 raise ComputationError(
                     _not_finite(trace, step, nodes[node_id], column, value, state)
                 )
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(
-            _finite(part)
-            for key in ("sample", "min", "max", "re", "im")
-            if key in value
-            for part in _parts(value[key])
-        )
-    # "nan", "inf" and "-inf" are the only texts among a Trace's values
-    return not isinstance(value, str)
-
-
-def _parts(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _not_finite(
@@ -77,8 +62,8 @@ def _not_finite(
     if column == "g" and step["edges"]:
         edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])
         culprit = next(node for node in trace["nodes"] if node["id"] == edge["dst"])
-    line = trace.get("source", {}).get("code", "").splitlines()
-    names = {n["id"]: n.get("name") or _written(n, line) or _label(n) for n in trace["nodes"]}
+    lines = trace.get("source", {}).get("code", "").splitlines()
+    names = {n["id"]: n.get("name") or _written(n, lines) or _label(n) for n in trace["nodes"]}
     slots = {e["slot"]: names[e["src"]] for e in trace["edges"] if e["dst"] == culprit["id"]}
     values = {names[n]: state[n, "v"] for n in names if (n, "v") in state}
     reads = ", ".join(
@@ -94,9 +79,9 @@ def _not_finite(
         else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
     )
     message += f" where {reads}" if reads else ""
-    if _written(culprit, line):
+    if _written(culprit, lines):
         row, start, _, end = culprit["span"]
-        message += expression.mark(line[row - 1], start, end - start)
+        message += expression.mark(lines[row - 1], start, end - start)
     return f"{message}\nhint: {_reason(culprit.get('op', ''), column, slots)}"
 
 
@@ -130,6 +115,6 @@ def _reason(operation: str, column: str, operands: Mapping[int, str]) -> str:
     if found is None or not domain:
         return "the result is too large; float64 ends at about 1.8e308"
     given = {name: operands.get(i, name) for i, name in enumerate(found.inputs)}
-    called = operation.removesuffix("_tensor"), ", ".join((*found.inputs, *found.keywords))
-    sentence = "{}({}) is defined where ".format(*called) + domain
+    arguments = ", ".join((*found.inputs, *found.keywords))
+    sentence = f"{operation.removesuffix('_tensor')}({arguments}) is defined where {domain}"
     return re.sub(r"\w+", lambda word: given.get(word[0], word[0]), sentence)

@@ -11,15 +11,16 @@ from typing import Any
 Rebuild = Callable[[Sequence[Any]], Any]
 
 
-def flatten(structure: Any) -> tuple[list[Any], Rebuild]:
+def flatten(
+    structure: Any, nested: tuple[type[Any], ...] = (list, tuple, dict)
+) -> tuple[list[Any], Rebuild]:
     """The leaves (all that is no tuple, list or dict) in order, and a function that puts as many
-    others in their places.
+    others in their places. nested: which of these are looked into.
     """
-    if not isinstance(structure, list | tuple | dict):
+    if not isinstance(structure, nested):
         return [structure], lambda values: values[0]
-    parts = [
-        flatten(item) for item in (structure.values() if isinstance(structure, dict) else structure)
-    ]
+    items = structure.values() if isinstance(structure, dict) else structure
+    parts = [flatten(item, nested) for item in items]
     counts = [len(leaves) for leaves, _ in parts]
 
     def rebuild(values: Sequence[Any]) -> Any:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .replay import numbers, state_at
-from .schema import COLUMN_NAMES
+from .schema import COLUMN_NAMES, inner_formulas
 from .text import chosen_places, number
 
 Trace = dict[str, Any]
@@ -51,7 +51,8 @@ def first_divergence(
     if isinstance(twin, Divergence):
         return twin
     edge_twin = edge_twins(reference, other, twin)
-    beside = _edges_beside(reference)
+    # for each edge all that join the same two nodes
+    beside = {name: names for names in _edges_between(reference).values() for name in names}
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
     their_parts, parts = _contributions(other), _contributions(reference)
@@ -185,27 +186,24 @@ def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
     return _structure(reference, other, (ours, theirs), pairs, paired) or paired
 
 
-def _edges_beside(trace: Trace) -> dict[str, list[str]]:
-    """For each edge all that join the same two nodes."""
+def _edges_between(trace: Trace) -> dict[tuple[str, str], list[str]]:
+    """The edges by the two nodes that they join."""
     between: dict[tuple[str, str], list[str]] = {}
     for e in trace["edges"]:
         between.setdefault((e["src"], e["dst"]), []).append(e["id"])
-    return {name: names for names in between.values() for name in names}
+    return between
 
 
 def edge_twins(first: Trace, second: Trace, twin: Mapping[str, str]) -> dict[str, str]:
     """For each edge of the first Trace that of the second between the twins of its ends; of several
     between the same two nodes by their order.
     """
-    between = [
-        {(e["src"], e["dst"]): names for e in t["edges"] for names in (beside[e["id"]],)}
-        for t in (first, second)
-        for beside in (_edges_beside(t),)
-    ]
+    theirs = _edges_between(second)
     return {
         m: n
-        for (src, dst), names in between[0].items()
-        for m, n in zip(names, between[1].get((twin.get(src), twin.get(dst)), ()), strict=False)
+        for (src, dst), names in _edges_between(first).items()
+        if src in twin and dst in twin
+        for m, n in zip(names, theirs.get((twin[src], twin[dst]), ()), strict=False)
     }
 
 
@@ -337,9 +335,8 @@ class _Made:
                 yield self.literals.get(token["node"], token["node"])
             elif token["t"] == "num" and isinstance(token["value"], int | float):
                 yield token["value"]
-            for key in ("num", "den", "base", "exp", "of"):
-                if isinstance(token.get(key), list):
-                    yield from self._said(token[key])
+            for part in inner_formulas(token):
+                yield from self._said(part)
 
 
 def _equal(a: Any, b: Any) -> bool:

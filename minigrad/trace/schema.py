@@ -9,6 +9,7 @@ column exists exactly if some step wrote into it. (value_schema.py checks values
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from .fields import (
@@ -385,20 +386,26 @@ def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> N
                 check_value(part[key], f"{place}.{key}")
 
 
-_NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
+NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
+"""The keys of a token that hold formulas themselves: of a fraction, a power, a root."""
 _PLAIN = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "text"}
-_TOKENS = (*_PLAIN, *_NESTED)
+_TOKENS = (*_PLAIN, *NESTED)
 # made once: a Trace has many tokens
 _IS_TOKEN, _A_TOKEN = one_of(_TOKENS), f"one of {_TOKENS}"
 _IS_COLUMN, _A_COLUMN = one_of(COLUMNS), f"one of {COLUMNS}"
 _IS_ACCENT, _IS_CELL = one_of(("dot", "bar")), list_of(is_text, 2)
 
 
+def inner_formulas(token: Mapping[str, Any]) -> list[list[Any]]:
+    """The formulas inside a token."""
+    return [token[key] for key in NESTED.get(token["t"], ())]
+
+
 def _tokens(tokens: list[Any], where: str) -> None:
     for i, token in enumerate(tokens):
         place = f"{where}[{i}]"
         kind = field_of(token, "t", _IS_TOKEN, place, _A_TOKEN)
-        for key in _NESTED.get(kind, ()):
+        for key in NESTED.get(kind, ()):
             _tokens(field_of(token, key, is_list, place, "a list of tokens"), f"{place}.{key}")
         if kind == "num":
             need("value" in token, f"{place}.value", "must be present")

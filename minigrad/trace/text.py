@@ -16,6 +16,7 @@ from itertools import chain, islice
 from typing import Any
 
 from .replay import state_at
+from .schema import inner_formulas
 
 Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
@@ -301,9 +302,8 @@ def _symbols(tokens: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     for token in tokens:
         if token["t"] == "sym":
             yield token
-        for part in token.values():
-            if isinstance(part, list):
-                yield from _symbols(part)
+        for part in inner_formulas(token):
+            yield from _symbols(part)
 
 
 def _derivatives(

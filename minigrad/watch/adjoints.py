@@ -133,8 +133,7 @@ class Adjoints:
         shapes = upstream[0][1].shape, c.shape
         summed = shapes if len(upstream) == 1 and self._broadcast(edges[0]) else None
         rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
-        into = trace.into[upstream[0][0]]
-        which = occurrence(slot, {s: edge["src"] for s, edge in into.items()})
+        which = occurrence(slot, trace.into[upstream[0][0]].values())
         conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
         places = changed_places(c, before)
         part, old, new = (
@@ -165,7 +164,7 @@ class Adjoints:
         trace = self._trace
         found = trace.edges[int(edge[1:]) - 1]
         declared = primitive.registry.get(trace.by_id[found["dst"]]["op"])
-        shapes = (self._trace.by_id[found[end]]["shape"] for end in ("src", "dst"))
+        shapes = (trace.by_id[found[end]]["shape"] for end in ("src", "dst"))
         pointwise = declared is not None and declared.pointwise
         return pointwise and len({tuple(shape) for shape in shapes}) > 1
 

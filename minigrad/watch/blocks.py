@@ -27,7 +27,7 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from .source_map import Function, definition_of, names_in
+from .source_map import Function, definition_of, held_in, innermost
 
 Block = dict[str, Any]
 
@@ -331,15 +331,11 @@ def _header(node: ast.For | ast.While) -> str:
 def where_raised(error: BaseException) -> tuple[str | None, dict[str, Any]]:
     """Where the user's code raised, in the innermost call: the expression as it is written, and the
     variables that it names with what they held. Nothing where that cannot be found."""
-    step, at = error.__traceback__, None
-    while step is not None:
-        at = step if _is_users(step.tb_frame.f_code) else at
-        step = step.tb_next
+    at = innermost(error, _is_users)
     text = None if at is None else _text_at(at.tb_frame.f_code, at.tb_lasti)
     if at is None or text is None:
         return None, {}
-    held = at.tb_frame.f_locals
-    return text, {name: held[name] for name in names_in(text) if name in held}
+    return text, held_in(at, text)
 
 
 def _text_at(code: CodeType, instruction: int) -> str | None:

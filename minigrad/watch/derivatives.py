@@ -37,14 +37,13 @@ from ..ops.elementwise import (
     zeros_like,
 )
 from ..ops.shape import broadcast_to, permute, reshape, sum_to
+from ..trace.schema import NESTED, inner_formulas
 from . import notation
 from .notation import ATOM, Ranked, Token, Tokens
 
 LARGEST = 1_000_000
 """Of operations that are not pointwise, rules run on at most so many elements, which takes as long
 as a backward pass: larger ones have no formula."""
-COMPOSED = ("frac", "sup", "sqrt")
-"""The kinds of tokens that are made of formulas."""
 LONGEST = 40
 """Tokens up to which a rule is a formula that people read."""
 
@@ -183,20 +182,15 @@ def _elements(operands: Sequence[Any]) -> int:
     return sum(getattr(o, "size", 1) for o in operands)
 
 
-def _parts(token: Token) -> list[Tokens]:
-    """The formulas inside a token: of a fraction, a power, a root."""
-    return [v for k, v in token.items() if k != "t"] if token["t"] in COMPOSED else []
-
-
 def values_in(tokens: Tokens) -> list[str]:
     """The nodes whose values a formula names, in order."""
     found = [t["node"] for t in tokens if t["t"] == "sym" and t.get("col") == "v"]
-    inner = [name for t in tokens for part in _parts(t) for name in values_in(part)]
+    inner = [name for t in tokens for part in inner_formulas(t) for name in values_in(part)]
     return list(dict.fromkeys(found + inner))
 
 
 def _length(tokens: Tokens) -> int:
-    return sum(1 + sum(map(_length, _parts(token))) for token in tokens)
+    return sum(1 + sum(map(_length, inner_formulas(token))) for token in tokens)
 
 
 def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
@@ -205,7 +199,7 @@ def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
         names.get(token["node"], token)
         if token["t"] == "sym"
         else {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
-        if token["t"] in COMPOSED
+        if token["t"] in NESTED
         else token
         for token in tokens
     ]

@@ -17,7 +17,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from tokenize import TokenError
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .decisions import decision
@@ -141,18 +141,12 @@ class SourceMap:
     def failed(self, error: BaseException) -> tuple[list[int] | None, dict[str, Any]]:
         """Where the traced function raised: the span, and the variables that the expression there
         names with what they held."""
-        step, at = error.__traceback__, None
-        while step is not None:
-            at = step if id(step.tb_frame.f_code) in self._codes else at
-            step = step.tb_next
+        at = innermost(error, lambda code: id(code) in self._codes)
         if at is None or self._text is None:
             return None, {}
         found: Any = list(at.tb_frame.f_code.co_positions())[at.tb_lasti // 2]
         span = None if None in found else self.place(found)
-        held = at.tb_frame.f_locals
-        return span, {} if span is None else {
-            name: held[name] for name in names_in(self.piece(span)) if name in held
-        }
+        return span, {} if span is None else held_in(at, self.piece(span))
 
     def piece(self, span: list[int]) -> str:
         """The text of a span of the shown source."""
@@ -241,6 +235,21 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
         # of lambdas inside one another the innermost
         candidates.sort(key=lambda n: (n.lineno, n.col_offset))
     return (lines, candidates[-1]) if candidates else None
+
+
+def innermost(error: BaseException, wanted: Callable[[CodeType], bool]) -> TracebackType | None:
+    """Where the innermost call of wanted code was when an error was raised."""
+    step, at = error.__traceback__, None
+    while step is not None:
+        at = step if wanted(step.tb_frame.f_code) else at
+        step = step.tb_next
+    return at
+
+
+def held_in(at: TracebackType, text: str) -> dict[str, Any]:
+    """The variables that an expression names, with what they held there."""
+    held = at.tb_frame.f_locals
+    return {name: held[name] for name in names_in(text) if name in held}
 
 
 def names_in(text: str) -> list[str]:

@@ -54,7 +54,6 @@ def tangent_step(
         )
         locals_ = _local_tangents(call, out, level) if index is None else [None] * len(parts)
     contribs, terms = [], []
-    nodes = {slot: edge["src"] for slot, edge in trace.into[name].items()}
     for slot, _, upstream, source in sources:
         part = _share(parts[slot], index, out)
         if part is None:
@@ -72,7 +71,7 @@ def tangent_step(
                 trace.slopes[name, slot] = local
         contribs.append(entry)
         rule = trace.rules.pushed(name, slot, str(source)) if index is None else None
-        terms.append((str(source), local, rule, given, occurrence(slot, nodes)))
+        terms.append((str(source), local, rule, given, occurrence(slot, trace.into[name].values())))
     rules = [rule for _, _, rule, *_ in terms]
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents

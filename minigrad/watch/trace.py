@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from typing import Any
 
 from .. import backend
@@ -20,6 +19,7 @@ from ..core.forward import forward_level
 from ..core.graph import Node, OpNode, youngest_first
 from ..core.tensor import Leaf, Tensor, as_tensor, current_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError, TraceTooLargeError
+from ..func.tree import flatten
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
 from .cycle_collector import fewer_collections
@@ -89,9 +89,9 @@ def record(
     __tracebackhide__ = True
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    given = zip(args, argument_names(f, len(args), names), strict=True)
-    leaves = [leaf for arg, name in given for leaf in _named(arg, name)]
-    labels, inputs = [name for name, _ in leaves], [as_input(value) for _, value in leaves]
+    given = dict(zip(argument_names(f, len(args), names), args, strict=True))
+    values, rebuild = flatten(given, (dict,))
+    labels, inputs = [*_named(given)], [as_input(value) for value in values]
     if len(set(labels)) < len(labels):
         raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
@@ -105,9 +105,8 @@ def record(
             recorder.input(
                 x, labels[i], directions[i] if x.tangents and directions is not None else None
             )
-        filling = iter(inputs)
         try:
-            returned = recorder.run(f, [_filled(arg, filling) for arg in args])
+            returned = recorder.run(f, [*rebuild(inputs).values()])
         except Exception as error:
             if not partial or isinstance(error, TraceTooLargeError):
                 raise
@@ -226,22 +225,13 @@ def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | Non
     return found
 
 
-def _named(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The inputs that an argument holds, by name."""
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _named(part, f"{name}.{key}")
-    else:
-        yield name, value
-
-
-def _filled(value: Any, inputs: Iterator[Tensor]) -> Any:
-    """An argument with these tensors in the place of its inputs."""
-    if not isinstance(value, dict):
-        return next(inputs)
-    made = copy(value)  # of its own kind: OrderedDict, defaultdict, …
-    made.update((key, _filled(part, inputs)) for key, part in value.items())
-    return made
+def _named(structure: Mapping[Any, Any], path: str = "") -> Iterator[str]:
+    """The names of the inputs that nested dicts hold: p.W of p["W"]."""
+    for key, part in structure.items():
+        if isinstance(part, dict):
+            yield from _named(part, f"{path}{key}.")
+        else:
+            yield f"{path}{key}"
 
 
 def as_input(value: Any) -> Tensor:

@@ -202,11 +202,10 @@ class Writer(TraceDocument):
             )
         self.tangents[node] = _held(value)
         terms: list[Any] = []
-        sources = self._sources(node)
         for edge in slots:
             partial = None if local is None else local[edge["slot"]]
             shown = partial if partial is None else document_value(partial)
-            which = notation.occurrence(edge["slot"], sources)
+            which = notation.occurrence(edge["slot"], slots)
             given = document_value(self.tangents[edge["src"]])
             terms.append((edge["src"], shown, None, given, which))
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
@@ -256,7 +255,7 @@ class Writer(TraceDocument):
             for key, array in (("product", product), ("before", before), ("after", after))
         )
         senders, slope = [(node, contrib["upstream"])], contrib.get("local")
-        told = {"summed": summed, "which": notation.occurrence(slot, self._sources(node))}
+        told = {"summed": summed, "which": notation.occurrence(slot, self._slots[node])}
         formula, say = sentences.pulled(
             senders, target, slope, sent, earlier, shown, rule=rule, **told
         )
@@ -285,10 +284,6 @@ class Writer(TraceDocument):
             say,
             contribs=[contrib],
         )
-
-    def _sources(self, node: str) -> dict[int, str]:
-        """The operands of a node by their positions."""
-        return {edge["slot"]: edge["src"] for edge in self._slots.get(node, [])}
 
     def _edge_back(self, node: str, slot: int) -> dict[str, Any]:
         """The edge from a node's operand number ``slot``, by which the node can send now."""

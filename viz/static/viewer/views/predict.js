@@ -84,8 +84,7 @@ function questionsOf(trace, answers, at) {
   const given = answers.map((a) => a.step),
     open = (what, i) => i >= at && what && !given.includes(i),
     passed = asking.some(open) ? at : 0,
-    answered = new Set(
-      [...given, ...asking.keys()].filter((i, n) => n < given.length || i < passed));
+    answered = new Set([...given, ...[...asking.keys()].slice(0, passed)]);
   return {
     asking,
     answered,
