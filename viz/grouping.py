@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from minigrad.viz.constants import FEW, MANY, MOST, OUTLINE
@@ -26,6 +25,8 @@ CHOICES = ("auto", "open", "closed")
 
 DEEPEST = 12
 """Blocks inside one another that make groups; a recursion goes deeper."""
+ALONE = 8
+"""Boxes among which the only group is open at first, whatever it holds."""
 LABEL = 30
 """Characters of a source line that a label holds."""
 
@@ -235,82 +236,71 @@ class Tree:
         node = self.nodes[item]
         return f"{node.get('op') or node.get('kind')}{'x'.join(map(str, node.get('shape') or []))}"
 
-    def _chained(self, items: Sequence[str], at: int, length: int, times: int) -> bool:
+    def _chained(self, blocks: Sequence[Sequence[str]]) -> bool:
         """Whether each block feeds the next. Branches side by side may look alike, but they are
         no repetition.
         """
-        blocks = [
-            [
-                leaf
-                for item in items[at + j * length : at + (j + 1) * length]
-                for leaf in self._leaves(item)
-            ]
-            for j in range(times)
-        ]
+        leaves = [[leaf for item in one for leaf in self._leaves(item)] for one in blocks]
         return all(
-            any(user in set(after) for name in one for user in self._users.get(name, ()))
-            for one, after in pairwise(blocks)
+            any(user in known for name in one for user in self._users.get(name, ()))
+            for one, known in zip(leaves, map(set, leaves[1:]), strict=False)
         )
 
     def _folded(self, items: list[str]) -> list[str]:
         """Repetitions of up to four items in a row become one group."""
         signs, out, i = [self._signature(item) for item in items], [], 0
         while i < len(items):
-            length, times = next(
-                (found for p in (1, 2, 3, 4) if (found := self._repetition(items, signs, i, p))),
-                (0, 0),
-            )
-            if not times:
-                out.append(items[i])
-                i += 1
-                continue
-            blocks = [items[i + j * length : i + (j + 1) * length] for j in range(times)]
-            name = [
-                next(self.groups[item].label for item in block if item in self.groups)
-                for block in blocks
-            ]
-            whole = self._add(f"{name[0]} … {name[-1]}", times)
-            inside = [
-                block[0] if length == 1 else self._fill(self._add(name[j]), block)
-                for j, block in enumerate(blocks)
-            ]
-            out.append(self._fill(whole, inside))
-            i += length * times
+            found = (self._repetition(items, signs, i, p) for p in (1, 2, 3, 4))
+            blocks = next((one for one in found if one), None)
+            out.append(items[i] if blocks is None else self._repeated(blocks))
+            i += 1 if blocks is None else len(blocks) * len(blocks[0])
         return out
 
+    def _repeated(self, blocks: list[list[str]]) -> str:
+        name = [
+            next(self.groups[item].label for item in block if item in self.groups)
+            for block in blocks
+        ]
+        whole = self._add(f"{name[0]} … {name[-1]}", len(blocks))
+        inside = [
+            block[0] if len(block) == 1 else self._fill(self._add(name[j]), block)
+            for j, block in enumerate(blocks)
+        ]
+        return self._fill(whole, inside)
+
     def _repetition(
-        self, items: Sequence[str], signs: Sequence[str], at: int, length: int
-    ) -> tuple[int, int] | None:
+        self, items: list[str], signs: list[str], at: int, length: int
+    ) -> list[list[str]] | None:
+        """Blocks of so many items in a row that are made of the same, the first at `at`; None
+        where there is one block alone, or they are no repetition.
+        """
         inside = [self.groups[item].kind for item in items[at : at + length] if item in self.groups]
         if not inside or inside[0] not in ("module", "function"):
             return None
-        times = 1
-        while at + (times + 1) * length <= len(signs) and list(signs[at : at + length]) == list(
-            signs[at + times * length : at + (times + 1) * length]
-        ):
-            times += 1
-        repeated = times > 1 and self._chained(items, at, length, times)
-        return (length, times) if repeated else None
+        end = at + length
+        while signs[end : end + length] == signs[at : at + length]:
+            end += length
+        blocks = [items[i : i + length] for i in range(at, end, length)]
+        return blocks if len(blocks) > 1 and self._chained(blocks) else None
 
     def open_at_first(self) -> set[str]:
-        """A group that alone holds the whole picture is open; then whole levels, as long as few
-        boxes are seen.
+        """Of the groups that are seen those with most nodes deeper inside, equal ones together,
+        until they do not fit or are a repetition: up to OUTLINE boxes, MOST where one holds over
+        half of all nodes. A group that stands almost alone is open anyway.
         """
         found: set[str] = set()
-        items = self.items
         while True:
-            inside = [item for item in items if item in self.groups]
-            if len(inside) != 1 or len(items) > 8 or self.groups[inside[0]].times:
-                break
-            found.add(inside[0])
-            items = self.groups[inside[0]].items
-        while True:
-            closed = [item for item in self.shown(found) if item in self.groups]
-            if not closed or any(self.groups[item].times for item in closed):
+            shown = self.shown(found)
+            inside = [self.groups[item] for item in shown if item in self.groups]
+            deeper = [len(group.leaves) - len(group.items) for group in inside]
+            most = [g for g, n in zip(inside, deeper, strict=True) if n == max(deeper)]
+            boxes = len(shown) + sum(len(group.items) - 1 for group in most)
+            half = any(2 * len(group.leaves) > len(self.nodes) for group in most)
+            alone = len(inside) == 1 and len(shown) <= ALONE
+            fits = alone or boxes <= (MOST if half else OUTLINE)
+            if not inside or not fits or any(group.times for group in most):
                 return found
-            if len(self.shown(found | set(closed))) > OUTLINE:
-                return found
-            found |= set(closed)
+            found.update(group.id for group in most)
 
     def shown(self, opened: set[str]) -> list[str]:
         """What is to be seen, in order."""

@@ -85,6 +85,7 @@ def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, 
         "▸ rounds 25 … 36 of 50",
         "▸ rounds 37 … 48 of 50",
         "▸ rounds 49 … 50 of 50",
+        "▸ layer(y, w)",
     ]
     steps = [i for i in range(1, len(trace["steps"]) + 1, 23) if trace["steps"][i - 1]["writes"]]
     written = [trace["steps"][k - 1]["node"] for k in steps]
@@ -165,6 +166,8 @@ def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
     again = trace_function(repeated, 0.5, mode="primal")
     two = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.Tanh()))
     modules = trace_function(lambda x: two(x).sum(), [[0.5, -1.0, 2.0]], mode="reverse")
+    deep = mg.nn.Sequential(*(mg.nn.Linear(n, n + 1) for n in range(1, 15)))
+    loss = trace_function(lambda x: mg.nn.CrossEntropyLoss()(deep(x), mg.tensor([0])), [[0.5]])
 
     def loops(x):  # a round of one operation is that operation
         n, y = 0, x
@@ -175,7 +178,14 @@ def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
         return x * y
 
     loop = trace_function(loops, 1.0, mode="primal")
-    shown = ((trace, "zh"), (again, "en"), (flat, "en"), (modules, "en"), (loop, "en"))
+    shown = (
+        (trace, "zh"),
+        (again, "en"),
+        (flat, "en"),
+        (modules, "en"),
+        (loss, "zh"),
+        (loop, "en"),
+    )
     for one, lang in shown:
         viewer = show(one, lang=lang)
         tree = Tree(one, viz.texts.words(lang))

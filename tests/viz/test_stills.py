@@ -4,6 +4,7 @@ that clear, matrices, arrays.
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -307,6 +308,43 @@ def test_modules_are_boxes_as_the_viewer_opens(tower):
     assert "▸" in "".join(drawn(Scene(shown, steps=[0]), len(tower["steps"]))[2])
     with pytest.raises(ValueError, match="auto, open, closed"):
         to_svg(tower, groups="shut")
+
+
+def layers(sizes):
+    return mg.nn.Sequential(*(mg.nn.Linear(a, b) for a, b in pairwise(sizes)))
+
+
+def rounds_of(x):
+    for _ in range(8):
+        for _ in range(2):
+            x = x - (x * x - 2) / (2 * x)
+        x = mg.sin(x)
+    return x
+
+
+def test_at_first_the_largest_boxes_are_open_as_long_as_they_fit():
+    """A network under a loss, which is not alone; two networks; networks inside one another; loops.
+    Boxes of one size are all open or all closed."""
+    x, labels = mg.ones(2, 3), mg.tensor([0, 1])
+    single = layers([3, 2])
+    net, nested = layers([3, 4, 5, 2]), mg.nn.Sequential(layers([3, 4]), layers([4, 5, 3]))
+    deep, deeper, alike = layers(range(3, 16)), layers(range(3, 30)), layers([3] * 4)
+    loss = lambda model: lambda x: mg.nn.CrossEntropyLoss()(model(x), labels)
+    linear = lambda count: [f"▸ {i}: Linear" for i in range(count)]
+    whole = ["▸ Sequential", "▸ CrossEntropyLoss"]
+    for f, expected in (
+        (loss(net), [*linear(3), whole[1]]),
+        (lambda x: net(x) - single(x), [*linear(3), *linear(1)]),
+        (loss(nested), [*linear(1), *linear(2), whole[1]]),
+        (loss(alike), ["▸ 0: Linear … 2: Linear", whole[1]]),  # repetitions stay folded
+        (loss(deep), [*linear(12), whole[1]]),  # over half of all nodes: more boxes
+        (loss(deeper), whole),
+    ):
+        nodes = grouped(trace_function(f, x, mode="forward"))["nodes"]
+        boxes = [n["label"]["base"] for n in nodes if n["kind"] == "group"]
+        assert boxes == expected
+    seen = grouped(trace_function(rounds_of, 1.0))["nodes"]
+    assert [n["label"]["base"] for n in seen[1:]] == [f"▸ round {i} of 8" for i in range(1, 9)]
 
 
 def test_a_box_has_the_value_of_its_last_node_and_every_step_still_folds(tower):

@@ -6,10 +6,9 @@
 
 import constants from "./constants.json" with { type: "json" };
 
-// nodes beyond which a graph is never shown whole at first
-const MANY = constants.many;
-const { few: FEW, most: MOST, outline: OUTLINE } = constants;
+const { many: MANY, few: FEW, most: MOST, outline: OUTLINE } = constants;
 const DEEPEST = 12, // blocks inside one another that make groups; a recursion goes deeper
+  ALONE = 8, // boxes among which the only group is open at first, whatever it holds
   LINE_LABEL = 30; // characters of a source line that a label holds
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
@@ -29,7 +28,7 @@ export function groupTree(trace, t) {
   const { outside, sequence } = withSources(nodes, users, paths),
     make = groupMaker(trace, t, { blocks, users, paths });
   const items = [...outside, ...make.blocks(sequence, 0)];
-  return { items, groups: make.groups };
+  return { items, groups: make.groups, count: nodes.length };
 }
 
 // The blocks around a node, the outermost first.
@@ -74,9 +73,10 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     groups.set(group.id, group);
     return group;
   }
+  const leavesOf = (item) => groups.get(item)?.leaves ?? item;
   function fill(group, items) {
     group.items = items;
-    group.leaves = items.flatMap((item) => groups.get(item)?.leaves ?? [item]);
+    group.leaves = items.flatMap(leavesOf);
     group.last = group.leaves.at(-1);
     for (const item of items) if (groups.has(item)) groups.get(item).parent = group;
     return group.id;
@@ -122,27 +122,19 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     for (let i = 0; i < items.length;) {
       const found = [1, 2, 3, 4]
         .filter((p) => repeatable(items.slice(i, i + p)))
-        .map((p) => [p, repeats(signs, i, p)])
-        .find(([p, times]) => times > 1 && chained(items, i, p, times));
-      if (!found) out.push(items[i++]);
-      else {
-        out.push(repetition(items, i, ...found));
-        i += found[0] * found[1];
-      }
+        .map((p) => alike(items, signs, i, p))
+        .find((blocks) => blocks[1] && chained(blocks));
+      out.push(found ? repetition(found) : items[i]);
+      i += found?.flat().length ?? 1;
     }
     return out;
   }
   const repeatable = (block) =>
     ["module", "function"].includes(groups.get(block.find((item) => groups.has(item)))?.kind);
-  function repetition(items, at, p, times) {
-    const blocksOf = Array.from({ length: times }, (_, j) =>
-        items.slice(at + j * p, at + (j + 1) * p),
-      ),
-      names = blocksOf.map((one) => groups.get(one.find((item) => groups.has(item))).label),
-      whole = add(`${names[0]} … ${names.at(-1)}`, "module", { times });
-    const inside = blocksOf.map((one, j) =>
-      p === 1 ? one[0] : fill(add(names[j], "module"), one),
-    );
+  function repetition(blocks) {
+    const names = blocks.map((one) => groups.get(one.find((item) => groups.has(item))).label),
+      whole = add(`${names[0]} … ${names.at(-1)}`, "module", { times: blocks.length });
+    const inside = blocks.map((one, j) => (one[1] ? fill(add(names[j], "module"), one) : one[0]));
     return fill(whole, inside);
   }
   // What an item is made of: equal signatures are repetitions of one block.
@@ -155,14 +147,12 @@ function groupMaker(trace, t, { blocks, users, paths }) {
   }
   // Whether each block feeds the next. Branches side by side may look alike, but they are no
   // repetition: one box would hide the fork.
-  function chained(items, at, p, times) {
-    const leaves = (j) =>
-      items
-        .slice(at + j * p, at + (j + 1) * p)
-        .flatMap((item) => groups.get(item)?.leaves ?? [item]);
-    return Array.from({ length: times - 1 }, (_, j) => new Set(leaves(j + 1))).every((next, j) =>
-      leaves(j).some((id) => users.get(id).some((user) => next.has(user))),
-    );
+  function chained(blocks) {
+    const leaves = blocks.map((one) => one.flatMap(leavesOf));
+    return leaves
+      .slice(1)
+      .map((next) => new Set(next))
+      .every((next, j) => leaves[j].some((id) => users.get(id).some((user) => next.has(user))));
   }
 
   // -- in a large graph: operations of one source line in a row as a group, and what is then still
@@ -217,14 +207,12 @@ function groupMaker(trace, t, { blocks, users, paths }) {
   return { groups, blocks: inBlocks };
 }
 
-function repeats(signs, at, p) {
-  let times = 1;
-  while (
-    at + (times + 1) * p <= signs.length &&
-    signs.slice(at, at + p).every((sign, j) => sign === signs[at + times * p + j])
-  )
-    times++;
-  return times;
+// Blocks of p items in a row that are made of the same, the first at `at`.
+function alike(items, signs, at, p) {
+  const blocks = [],
+    same = (i) => signs.slice(at, at + p).every((sign, j) => sign === signs[i + j]);
+  for (let i = at; same(i); i += p) blocks.push(items.slice(i, i + p));
+  return blocks;
 }
 
 // How many operations a group holds, in words.
@@ -233,23 +221,21 @@ export function operationsIn(group, byId, t) {
   return t(n === 1 ? "operation" : "operations", { n });
 }
 
-// Which groups are open at first: a group that alone holds the whole picture; then whole levels, as
-// long as few boxes are seen.
+// Which groups are open at first: of those seen the ones with most nodes deeper inside, equal ones
+// together, until they do not fit or are a repetition. One that stands almost alone is open anyway.
 export function openAtFirst(tree) {
-  const open = new Set();
-  let items = tree.items;
+  const open = new Set(),
+    deeper = ({ leaves, items }) => leaves.length - items.length;
   for (;;) {
-    const groups = items.filter((item) => tree.groups.has(item));
-    if (groups.length !== 1 || items.length > 8 || tree.groups.get(groups[0]).times) break;
-    open.add(groups[0]);
-    items = tree.groups.get(groups[0]).items;
-  }
-  for (;;) {
-    const closed = visible(tree, open).shown.filter((item) => tree.groups.has(item)),
-      next = new Set([...open, ...closed]);
-    if (!closed.length || closed.some((item) => tree.groups.get(item).times)) return open;
-    if (visible(tree, next).shown.length > OUTLINE) return open;
-    closed.forEach((item) => open.add(item));
+    const { shown } = visible(tree, open),
+      inside = shown.map((item) => tree.groups.get(item)).filter(Boolean),
+      most = inside.filter((group) => deeper(group) === Math.max(...inside.map(deeper))),
+      boxes = most.reduce((sum, group) => sum + group.items.length - 1, shown.length),
+      half = most.some((group) => 2 * group.leaves.length > tree.count),
+      alone = !inside[1] && shown.length <= ALONE;
+    if (!most[0] || most.some((group) => group.times)) return open;
+    if (!alone && boxes > (half ? MOST : OUTLINE)) return open;
+    most.forEach((group) => open.add(group.id));
   }
 }
 
