@@ -254,7 +254,9 @@ def _texts(outputs: list[Any]) -> Iterator[str]:
         if output.output_type == "stream":
             yield output.text
         elif (
-            output.output_type in ("execute_result", "display_data") and "text/plain" in output.data
+            output.output_type in ("execute_result", "display_data")
+            and "text/plain" in output.data
+            and not any(kind.startswith("image/") for kind in output.data)  # "<Figure size …>"
         ):
             yield output.data["text/plain"].rstrip("\n") + "\n"
 

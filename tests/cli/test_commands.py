@@ -573,13 +573,14 @@ def check(command, course, quiet_environment, monkeypatch):
 
 @pytest.mark.whole
 def test_check_prints_what_the_first_two_lessons_compute(check, course):
-    """Of Traces the first, and nothing of exercises that have not been begun."""
+    """Of Traces the first; nothing of exercises that have not been begun, nor of pictures."""
     traces = "print('evaluation trace of {0}')"
     write_notebook(
         course / "02_second.ipynb",
         "print('second')",
         *map(traces.format, "fg"),
         "print('Exercise f ○ not started')",
+        "print('curves')\ndisplay({'image/png': '', 'text/plain': '<Figure size>'}, raw=True)",
     )
     write_notebook(course / "03_third.ipynb", "print('third')")
     before = sorted(course.rglob("*"))
@@ -588,6 +589,7 @@ def test_check_prints_what_the_first_two_lessons_compute(check, course):
     assert "42" in out and str(math.log(2))[:12] in out and "\nsecond\n" in out
     assert "evaluation trace of f" in out and "trace of g" not in out
     assert "third" not in out and "not started" not in out
+    assert "\ncurves\n" in out and "<Figure size>" not in out
     assert "f = 11.6521, ∂f/∂x1 = 5.5000, ∂f/∂x2 = 1.7163" in out
     assert sorted(course.rglob("*")) == before
 

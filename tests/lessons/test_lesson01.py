@@ -1,5 +1,6 @@
 """Lesson 1: what it measures and says is so, and its exercises judge as they should."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -49,6 +50,12 @@ def test_no_step_of_a_difference_is_as_good_as_automatic_differentiation(
     assert (
         one_sided[-1] == pytest.approx(1.0, abs=0.5) or one_sided[-1] > 1e-2
     )  # at the left end nothing is left
+
+
+def test_the_misprinted_quotient_is_shown_without_errors_of_rounding(capsys):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    exec("".join(next(cell for cell in cells if cell["id"] == "misprint")["source"]), {})
+    assert capsys.readouterr().out == "h = 0.1: 96\nh = 0.01: 906\nh = 0.001: 9006\n"
 
 
 def test_the_errors_fall_with_the_first_and_the_second_power_of_the_step(scope):
