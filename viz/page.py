@@ -43,18 +43,21 @@ const shown = readable
   : unpacked(fromBase64(held.textContent));
 // A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
 // notebook's page.
-const done = { step: options.step }, framed = window.parent !== window;
+const framed = window.parent !== window;
 // The step stands in the address of a page of its own, so that a link leads to it.
-const address = framed ? null : keepHash(() => `#step=${done.step}`);
-const linked = () => framed ? null : /^#step=(\\d+)$/.exec(location.hash)?.[1];
+const linked = () => framed ? null : /^#step=(\\d+)(&stage)?$/.exec(location.hash);
+const done = { step: Number(linked()?.[1] ?? options.step) };
+const address = framed
+  ? null : keepHash(() => `#step=${done.step}${done.stage ? "&stage" : ""}`);
 const remember = (name) => (value) => {
   done[name] = value;
-  if (name === "step") address?.changed();
+  if (name === "step" || name === "stage") address?.changed();
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
 };
 const told = {
-  ...options, step: Number(linked() ?? options.step),
+  ...options, ...done, stage: linked()?.[2],
   onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
+  onStage: framed ? null : remember("stage"),
 };
 let viewer = await shown.then(
   (found) => %(mount)s(place, found, told), (error) => failed(place, error, options));
@@ -65,7 +68,10 @@ const again = (state) => shown.then((found) => {
   viewer = %(mount)s(place, found, { ...told, theme, ...state });
 }, () => {});
 window.addEventListener("hashchange", () => {
-  if (linked()) done.step = viewer.go(Number(linked()));
+  const [, k, stage] = linked() ?? [];
+  if (!k) return;
+  viewer.stage?.(Boolean(stage));
+  done.step = viewer.go(Number(k));
 });
 listenFirstKey(() => viewer);
 if (framed) {

@@ -35,7 +35,7 @@ _SPACES = (
     # two signs in a row mean something else
     (r" (?:(?<=[\w$\0] )(?=[+\-/])|(?<=[+\-] )(?=[\w$\0])|(?<=/ )(?=[\w$]))", ""),
     # no statement begins with these, and none ends with those
-    (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;>&|=?:]\n))", ""),
+    (r"\n(?:(?=[}\]).?:&|=,;])|(?<=[{(\[,;>&|=?:]\n)|(?<=[)+*/]\n)(?![+\-([]))", ""),
     (r",(?<=[^,\[],)(?=[}\])])", ""),
     (r";(?=\})", ""),  # (no loop here has an empty body)
     (r"(?<=\})\n", ""),  # a block ends here: after an expression stands a semicolon
@@ -46,6 +46,7 @@ _SPACES = (
     (r"false(?<![\w.$]false)\b(?!:)", "!1"),
     (r"undefined(?<![\w.$]undefined)\b(?!:)", "void 0"),
     (r"const(?<![\w.$]const)(?=[ {\[])", "let"),
+    (r"let (?<![\w.$(]let )[^;{}]*;(?:let [^;{}]*;)*let ", lambda m: m[0].replace(";let ", ",")),
 )
 
 

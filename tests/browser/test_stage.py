@@ -192,8 +192,8 @@ def test_a_pointer_at_rest_lights_nothing_after_a_key_and_is_hidden(show, visit,
     assert viewer.locator(".mg-hover").count() == 0
     assert viewer.locator(".mg-source mark").all_inner_texts() != ["mg.sin(x2)"]
     until(page, "getComputedStyle(document.querySelector('.mg-node')).cursor === 'none'")
-    page.mouse.move(3, 3)
     page.evaluate("() => { globalThis.setTimeout = before; }")
+    page.mouse.move(3, 3)
     assert viewer.evaluate("e => getComputedStyle(e).cursor") != "none"
 
 
@@ -339,7 +339,9 @@ def two_layers(x, W1, b1, W2, b2):
     return mg.mean((h @ W2 + b2) ** 2)
 
 
-def test_a_network_of_two_layers_is_whole_on_the_stage_with_the_line_of_code(show, visit):
+def test_of_a_wide_network_the_nodes_at_work_are_in_view_and_can_be_read_from_the_last_row(
+    show, visit
+):
     shapes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
     given = [np.random.default_rng(0).normal(size=shape).round(2) for shape in shapes]
     found = trace_function(two_layers, *given)
@@ -349,20 +351,207 @@ def test_a_network_of_two_layers_is_whole_on_the_stage_with_the_line_of_code(sho
     until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
     visit.page.keyboard.press("q")
     hidden = """root => {
-        const graph = root.querySelector(".mg-graph"), seen = graph.getBoundingClientRect(),
+        const seen = root.querySelector(".mg-graph").getBoundingClientRect(),
             code = root.querySelector(".mg-source .mg-scroll").getBoundingClientRect(),
             lit = root.querySelector(".mg-source mark")?.getBoundingClientRect() ?? code;
-        return [...graph.querySelectorAll(".mg-card")].map((e) => e.getBoundingClientRect())
+        return [...root.querySelectorAll(":is(.mg-read, .mg-write) > .mg-card")]
+            .map((e) => e.getBoundingClientRect())
             .filter((e) => e.top < seen.top || e.bottom > seen.bottom || e.left < seen.left
                 || e.right > seen.right).length
             + (lit.top < code.top - 1 || lit.bottom > code.bottom + 3);
     }"""
-    last = step_at(found, "adjoint", "W1")
-    for k in (last, 0, step_at(found, "primal", "v7")):
+    for k in (step_at(found, "adjoint", "W1"), 1, step_at(found, "primal", "v7")):
         to(viewer, k)
-        visit.page.wait_for_timeout(50)  # the source follows with the next picture
-        assert viewer.evaluate(hidden) == 0
-    assert viewer.locator(".mg-strip-of").is_hidden()
+        until(visit.page, f"!({hidden})(document.querySelector('.mg-stage'))")
+        assert scale(viewer) * 13 > 800 / 71, "values have a 70th of the screen's height"
+    assert viewer.locator(".mg-strip-of").is_visible(), "and the whole is there in small"
+
+
+def scale(viewer):
+    return viewer.locator(".mg-svg").evaluate(
+        "e => e.getBoundingClientRect().width / e.viewBox.baseVal.width"
+    )
+
+
+def rounds(x):
+    for _ in range(60):
+        x = mg.tanh(x) * 1.01 + 0.1
+    return x
+
+
+class Convolutional(mg.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1 = mg.nn.Conv2d(1, 2, 3)
+        self.fc = mg.nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = mg.nn.functional.max_pool2d(mg.relu(self.c1(x)), 2)
+        return self.fc(x.reshape(len(x), -1))
+
+
+def under_a_loss(x):
+    return mg.nn.functional.cross_entropy(Convolutional()(x), mg.tensor([0, 2]))
+
+
+PICTURE = """root => [
+    [...root.querySelectorAll(".mg-node")].map((e) => {
+        const { x, y, width } = e.querySelector(".mg-card").getBoundingClientRect();
+        return [e.dataset.node, x, y, width];
+    }),
+    [...root.querySelectorAll(".mg-source mark")].map((e) => e.textContent),
+    root.dataset.now]"""
+
+
+@pytest.mark.parametrize(
+    "found",
+    [trace_function(rounds, 0.5), trace_function(under_a_loss, mg.ones(2, 1, 6, 6))],
+    ids=["loop", "network"],
+)
+def test_the_picture_at_a_question_is_that_of_its_answer(show, visit, found):
+    steps = found["steps"]
+    asking = [k for k, s in enumerate(steps) if s["edges"] and s["phase"] != "seed"]
+    viewer, page = show(found, 1280, 720, step=asking[0]), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    for k in asking[len(asking) // 3 :: len(asking) // 4]:
+        to(viewer, k)
+        page.keyboard.press("PageDown")
+        assert step_of(viewer) == k and viewer.locator(".mg-formula").inner_text().endswith("?")
+        page.wait_for_timeout(500)  # a smooth scroll
+        asked = viewer.evaluate(PICTURE)
+        node = viewer.locator(".mg-asked-for").get_attribute("data-node")
+        assert node == steps[k]["node"]
+        for height in ("90%", ""):  # it is arranged again
+            viewer.evaluate("(e, height) => { e.style.height = height; }", height)
+            page.wait_for_timeout(50)
+        assert viewer.locator(".mg-asked-for").count() == 1, "the question stays"
+        page.keyboard.press("PageDown")
+        page.wait_for_timeout(500)
+        assert step_of(viewer) == k + 1
+        answered = viewer.evaluate(PICTURE)
+        assert answered[-2:] == asked[-2:]
+        assert [name for name, *_ in answered[0]] == [name for name, *_ in asked[0]]
+        for (_, *now), (_, *before) in zip(answered[0], asked[0], strict=True):
+            assert now == pytest.approx(before, abs=2)  # pixels
+        page.keyboard.press("PageUp")
+        assert viewer.locator(".mg-asked-for").count() == 0, "back is the step before"
+
+
+def six_lines(x1, x2):
+    a = mg.log(x1)
+    b = x1 * x2
+    c = mg.sin(x2)
+    d = a + b
+    return d - c
+
+
+def test_the_stage_has_four_whole_lines_of_code(show, visit):
+    found = trace_function(six_lines, 2.0, 5.0)
+    viewer, page = show(found, 1280, 720), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    lines = """root => {
+        const box = root.querySelector(".mg-source .mg-scroll"), { top, bottom } =
+            box.getBoundingClientRect(), text = box.querySelector(".mg-gutter"),
+            height = parseFloat(getComputedStyle(text).lineHeight);
+        const from = (top - text.getBoundingClientRect().top) / height;
+        return [from + 1, from + (bottom - top) / height];
+    }"""
+    for k, first, last in [
+        (0, 1, 4),
+        (step_at(found, "primal", "v5"), 3, 6),
+        (step_at(found, "primal", "v4"), 3, 6),
+        (step_at(found, "primal", "v1"), 1, 4),
+    ]:
+        to(viewer, k)
+        page.wait_for_timeout(50)
+        assert viewer.evaluate(lines) == pytest.approx([first, last], abs=0.15)
+
+
+def test_the_help_names_the_keys_that_act_on_the_stage_and_off_it(show, visit, trace):
+    viewer, page = show(trace, 1280, 900), visit.page
+    viewer.focus()
+    page.keyboard.press("?")
+    rows = lambda: [
+        row.split("\n")
+        for row in viewer.locator(".mg-help dl").evaluate(
+            """e => [...e.querySelectorAll("dt")].filter((dt) => dt.checkVisibility()).map((dt) =>
+                [[...dt.children].map((key) => key.textContent).join(" "),
+                    dt.nextSibling.textContent].join("\\n"))"""
+        )
+    ]
+    told = dict(rows())
+    assert told["PgUp PgDn"] == "previous, next phase" and told["Space"] == "play, pause"
+    assert "Q" not in told and "F" in told
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    told = dict(rows())
+    assert "PgUp PgDn" not in told and "Space" not in told
+    (keys,) = [keys for keys, what in told.items() if what.startswith("back; the question")]
+    k = step_at(trace, "primal", "v1") - 1
+    for key in keys.replace("←", "").replace("PgUp", "").split():
+        key = {"→": "ArrowRight", "PgDn": "PageDown"}.get(key, key)
+        to(viewer, k)
+        page.keyboard.press(key)
+        assert step_of(viewer) == k and viewer.locator(".mg-asked-for").count() == 1, key
+        page.keyboard.press(key)
+        assert step_of(viewer) == k + 1, key
+    assert told["Q"] == "questions on, off" and "F Esc" in told
+
+
+def test_the_size_of_a_long_formula_is_found_with_few_measures(show, visit):
+    given = [np.random.default_rng(0).normal(size=shape).round(2) for shape in [(3, 3)] * 2]
+    found = trace_function(
+        lambda a, b: (mg.tanh(a @ b) * mg.sigmoid(a) + b / (a + 9)).sum(), *given
+    )
+    viewer, page = show(found, 1280, 720), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    page.keyboard.press("q")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    page.evaluate(
+        """() => { window.sizes = []; const set = CSSStyleDeclaration.prototype.setProperty;
+        CSSStyleDeclaration.prototype.setProperty = function (name, value) {
+            if (name === "--mg-fit") window.sizes.push(Number(value));
+            set.call(this, name, value); }; }"""
+    )
+    smaller = 0
+    for k in range(len(found["steps"])):
+        page.evaluate("() => { window.sizes = []; }")
+        page.keyboard.press("PageDown")
+        sizes = page.evaluate("() => window.sizes")
+        assert sizes[0] == 1 and len(sizes) <= 7
+        smaller += sizes[-1] < 1
+        tall = viewer.locator(".mg-equation").bounding_box()["height"]
+        assert tall <= 0.18 * 720 or sizes[-1] == min(sizes) < 0.66, k
+    assert smaller
+
+
+def test_a_link_opens_the_stage_at_its_step(visit, tmp_path, trace):
+    path = tmp_path / "page.html"
+    path.write_text(viz.to_html(trace), encoding="utf-8")
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{path.as_uri()}#step=11&stage")
+    viewer = page.locator("section.mg-root.mg-stage")
+    viewer.wait_for()
+    assert step_of(viewer) == 11 and page.url.endswith("#step=11&stage")
+    box = viewer.bounding_box()
+    assert box == {"x": 0, "y": 0, "width": 1280, "height": 720}, "it fills the window"
+    page.keyboard.press("PageDown")
+    page.keyboard.press("PageDown")
+    until(page, "location.hash === '#step=12&stage'")
+    page.keyboard.press("Escape")
+    until(page, "location.hash === '#step=12' && !document.querySelector('.mg-stage')")
+    page.keyboard.press("f")
+    until(page, "location.hash === '#step=12&stage'")
+    page.evaluate("() => { location.hash = '#step=3'; }")
+    until(page, "!document.querySelector('.mg-stage')")
+    assert step_of(page.locator("section.mg-root")) == 3
+    visit.assert_clean()
 
 
 def test_the_line_at_work_is_in_view_in_a_long_source(show, visit):

@@ -91,7 +91,7 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   boxes.forEach((box) => limit(box));
   root.classList.remove("mg-tight");
   // then one line of code
-  if (stage && graph?.scaleOnStage() < graph.legible) root.classList.add("mg-tight");
+  if (stage && graph?.smallOnStage()) root.classList.add("mg-tight");
   if (graph) limit(graph.scroll, !stage && roomOfGraph(found, under));
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();

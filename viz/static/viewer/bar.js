@@ -6,18 +6,22 @@ import { columnMark, columnName } from "./formulas.js";
 import { phaseOf } from "./speech.js";
 import { inLanguage } from "./texts.js";
 
+// Of a key whose third entry says so: on the stage alone, or elsewhere alone.
 const HELP = [
-  ["← →", "keyStep"],
-  ["⇧ ← →", "keyShift"],
+  ["← →", "keyStep", false],
+  ["⇧ ← →", "keyShift", false],
   ["Home End", "keyEnds"],
-  ["PgUp PgDn", "keyPhase"],
-  ["Space", "keyPlay"],
+  ["PgUp PgDn", "keyPhase", false],
+  ["Space", "keyPlay", false],
+  ["← → PgUp PgDn Space Enter", "keyStage", true],
+  ["Q", "keyAsk", true],
   ["+ − 0", "keyZoom"],
-  ["F", "keyStage"],
-  ["← → ↑ ↓", "keyWalk"],
-  ["Enter", "keyEnter"],
+  ["F", "stage", false],
+  ["F Esc", "keyLeave", true],
+  ["← → ↑ ↓", "keyWalk", false],
+  ["Enter", "keyEnter", false],
   ["?", "keyHelp"],
-  ["Esc", "keyEsc"],
+  ["Esc", "keyEsc", false],
 ];
 
 const SAID = 2500; // milliseconds for which a button tells what it has done
@@ -123,14 +127,17 @@ export function drawControls(trace, t, id, firstOf, actions) {
     ),
   );
 
-  const keys = HELP.map(([names, what]) => [
-    h(
-      "dt",
-      null,
-      names.split(" ").map((name) => h("kbd", null, name)),
-    ),
-    h("dd", null, t(what)),
-  ]);
+  const keys = HELP.map(([names, what, there]) => {
+    const here = there === undefined ? {} : { class: there ? "mg-there" : "mg-elsewhere" };
+    return [
+      h(
+        "dt",
+        here,
+        names.split(" ").map((name) => h("kbd", null, name)),
+      ),
+      h("dd", here, t(what)),
+    ];
+  });
   const help = h(
     "div",
     { class: "mg-help", id, hidden: true },

@@ -35,10 +35,10 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
 // the least scale at which a graph is shown whole, that from which less space gains nothing, and
-// the least on the stage, which a projector enlarges
+// the least on the stage for each pixel of its height: values have a 70th of it for the last row
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85,
-  LEAST_ON_STAGE = 0.55;
+  LEAST_ON_STAGE = 1 / 910;
 const STAGE_LINES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
@@ -169,11 +169,17 @@ export function drawGraph(
   }
   const placed = () => (onStage ? filling() : (lines() ?? narrowed()));
   // On the stage: in one line or in several, whichever leaves the boxes larger; where none can be
-  // read, as elsewhere.
+  // read from the last row, as large as that needs, around the node that the step is about.
   function filling() {
-    const found = largest();
-    return scaleOnStage(found) < LEAST_ON_STAGE ? (lines() ?? found) : found;
+    const found = largest(),
+      least = leastOnStage();
+    if (scaleOnStage(found) >= least) return found;
+    const [across, down] = roomOnStage(),
+      several = inLines(flat, joined, across / least),
+      fits = several?.lines.every((line) => (line.bottom - line.top) * least <= down);
+    return fits ? several : squeezed(flat, 0);
   }
+  const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
   function roomOnStage() {
     const strips = strip.getBoundingClientRect().height; // gone where all fits
     return [scroll.clientWidth - 2, scroll.clientHeight + strips - 2];
@@ -450,7 +456,7 @@ export function drawGraph(
     if (!scroll.clientWidth || byReader) return;
     const across = (scroll.clientWidth - 2) / place.width,
       down = (scroll.clientHeight - 2) / place.height;
-    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), place.lines ? LEGIBLE : LEAST_ON_STAGE));
+    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), leastOnStage()));
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
@@ -502,9 +508,10 @@ export function drawGraph(
   }
 
   // ---- a step
-  // preview: the final state, of which the picture before the first step is a faint copy.
+  // preview: the final state, of which the picture before the first step is a faint copy; asked:
+  // this step is in question yet, and the node that it is about alone is marked.
   // Long: each part of the picture takes its marks of the step.
-  function update(step, state, preview = null) {
+  function update(step, state, preview = null, asked = false) {
     svg.classList.toggle("mg-preview", Boolean(preview));
     tinyNow?.classList.remove("mg-strip-now");
     tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
@@ -553,6 +560,12 @@ export function drawGraph(
           cards.get(shape.dataset.of)?.group.classList.contains("mg-unborn") ?? false,
         );
     if (!step) return;
+    if (asked) {
+      const { group } = cards.get(standsFor.get(step.node)) ?? {};
+      group?.classList.add("mg-asked-for");
+      if (group) marked.push(group);
+      return;
+    }
     const mark =
       (kind) =>
       ([id, column]) => {
@@ -590,15 +603,6 @@ export function drawGraph(
     marked = [];
     lit = [];
     labels.replaceChildren();
-  }
-
-  // Before a step: which node it is about, without the marks of the step before.
-  function ask(step) {
-    unmark();
-    const card = cards.get(standsFor.get(step.node));
-    card?.group.classList.add("mg-asked-for");
-    if (card) marked.push(card.group);
-    follow(touched(step), true);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
@@ -744,7 +748,6 @@ export function drawGraph(
     build,
     fit,
     fill,
-    ask,
     follow,
     rearranged,
     attend,
@@ -766,7 +769,7 @@ export function drawGraph(
     flat: () => flat,
     // The scale at which it stands whole in a box of this width.
     scaleIn: (across) => Math.min(1, (across - 4) / least),
-    scaleOnStage,
+    smallOnStage: () => scaleOnStage() < leastOnStage(),
     // Of the strip below it, which is gone where all of it fits.
     stripHeight: () => (least * LEGIBLE > scroll.clientWidth ? 40 : 0),
     legible: LEGIBLE,

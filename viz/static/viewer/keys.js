@@ -50,7 +50,9 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     const node = graph?.svg.contains(e.target) && !stage.on() ? nodeAt(e.target) : null;
     const arrow = e.key.startsWith("Arrow");
     if (e.key === "Escape") return leave;
-    if (kind === "text" || kind === "SELECT") return e.key === "?" && kind !== "text" ? help : null;
+    // an empty answer leaves the keys that move the clock
+    if (kind === "text") return e.target.value || e.key.length < 2 ? null : moving(e.key);
+    if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
       return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
     if (e.key === "?") return help;
@@ -67,9 +69,10 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     return moving(e.key) ?? (kind === "range" && arrow ? () => {} : null);
   }
   const help = () => controls.toggleHelp();
-  root.addEventListener("pointerdown", ({ target }) => {
-    if (!controls.menu.contains(target)) controls.menu.open = false;
-  });
+  for (const kind of ["pointerdown", "focusin"])
+    root.addEventListener(kind, ({ target }) => {
+      if (target !== root && !controls.menu.contains(target)) controls.menu.open = false;
+    });
   root.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
     const act = action(e);

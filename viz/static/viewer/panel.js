@@ -98,10 +98,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
     const equation = formula.parentElement,
       stage = equation.closest(".mg-stage"),
       tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
-    equation.style.removeProperty("--mg-fit");
-    if (!stage) return; // nothing is laid out for it
-    for (let fit = 0.99; fit > LEAST_FIT && tall(); fit -= 0.02)
-      equation.style.setProperty("--mg-fit", fit);
+    const set = (fit) => equation.style.setProperty("--mg-fit", fit);
+    set(1);
+    if (!stage || !tall()) return; // nothing is laid out elsewhere
+    let fit = LEAST_FIT;
+    for (let by = (1 - fit) / 2; by > 0.01; by /= 2) {
+      set(fit + by);
+      if (!tall()) fit += by;
+    }
+    set(fit);
   }
   const most = (size) =>
     steps

@@ -81,8 +81,10 @@ function bringInto(scroll, lit) {
   if (!lit || scroll.scrollHeight <= scroll.clientHeight + 1) return;
   const { top, bottom } = lit.getBoundingClientRect(),
     seen = scroll.getBoundingClientRect();
-  if (top < seen.top || bottom > seen.bottom)
-    scroll.scrollTop += (top + bottom - seen.top - seen.bottom) / 2;
+  if (top >= seen.top && bottom <= seen.bottom) return;
+  const line = parseFloat(getComputedStyle(lit).lineHeight), // the first one stands there whole
+    to = scroll.scrollTop + (top + bottom - seen.top - seen.bottom) / 2;
+  scroll.scrollTop = Math.round(to / line) * line;
 }
 
 // The code with these ranges in elements; one that begins inside another is left out.

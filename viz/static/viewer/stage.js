@@ -3,14 +3,13 @@
 
 const IDLE = 1500; // milliseconds without a move after which the pointer is hidden
 
-// parts: the clock, the panel, the graph, the source; arrange(): the size has changed; redraw():
-// shows the present step again; tint(step): the colours are those of its pass.
+// arrange(): the size has changed; redraw(): shows the present step, or the question before the
+// next one; told(on): the stage is opened or closed.
 // Long: a closure, whose functions share the state.
-export function makeStage(root, trace, { clock, panel, graph, source, arrange, redraw, tint }) {
-  const { steps } = trace;
+export function makeStage(root, { steps }, { clock, arrange, redraw, told }) {
   let on = false,
     questions = true,
-    asking = false,
+    asked = null, // how many steps are done at the question
     idle = 0; // runs out where the pointer rests
 
   function pointed() {
@@ -23,39 +22,38 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
   function set(to) {
     if (to === on) return;
     on = to;
+    asked = null;
     root.classList.toggle("mg-stage", on);
     pointed();
     // a frame may not be allowed to fill the screen: then it fills itself
     if (on) {
       root.focus({ preventScroll: true }); // what had it may be hidden on the stage
-      root.requestFullscreen?.().catch(() => {});
+      // a page that was opened by a link may not, either
+      if (navigator.userActivation?.isActive !== false) root.requestFullscreen?.().catch(() => {});
     } else if (document.fullscreenElement === root) document.exitFullscreen();
     redraw();
     arrange();
+    told?.(on);
   }
   const closed = () => !document.fullscreenElement && set(false);
   root.addEventListener("fullscreenchange", closed);
 
-  function ask(step) {
-    asking = true;
-    root.classList.add("mg-question-now");
-    tint(step);
-    panel.ask(step);
-    graph?.ask(step);
-    source?.light(source.about(step), step.line);
-  }
   // What a step only states (an input, a seed, what is freed) asks nothing; nor does a step that
   // predict mode asks for.
   const deserves = (step) =>
     questions && !clock.held() && step && step.phase !== "seed" && (step.edges ?? []).length > 0;
+  function ask(k) {
+    asked = k;
+    redraw();
+  }
   function next() {
-    const step = steps[clock.at()];
-    if (!asking && deserves(step)) return ask(step);
-    clock.move(clock.at() + 1);
+    const k = clock.at();
+    if (asked === null && deserves(steps[k])) ask(k);
+    else clock.move(k + 1);
   }
   function back() {
-    if (asking) redraw();
-    else clock.move(clock.at() - 1);
+    if (asked === null) clock.move(clock.at() - 1);
+    else ask(null);
   }
   return {
     set,
@@ -65,12 +63,13 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
     asks: () => on && questions,
     question() {
       questions = !questions;
-      redraw();
+      ask(null);
     },
-    // A step is drawn: the question is over.
-    drawn() {
-      asking = false;
-      root.classList.remove("mg-question-now");
+    // The step that is in question; a question is over when the clock moves.
+    asking() {
+      if (asked !== clock.at()) asked = null;
+      root.classList.toggle("mg-question-now", asked !== null);
+      return steps[asked];
     },
     destroy: () => set(false),
   };

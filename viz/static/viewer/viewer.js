@@ -26,9 +26,11 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * "dark"; default: the host's), heading (true: the title is the page's h1), views (names of those
  * open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node, column}:
  * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
- * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
+ * columns that the reader had open) and onKeep(state) (called when that changes), stage (true: it
+ * begins on the stage) and onStage(on) (called when that is opened or closed), hosted (true:
  * the host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
- * Returns {go(k), step(), length, root, views(), state(), renew(trace), save(kind), destroy()};
+ * Returns {go(k), step(), length, root, views(), state(), stage(on), renew(trace), save(kind),
+ * destroy()};
  * renew shows a Trace that differs in its values alone in the same picture, and returns whether it
  * did; save hands the reader a picture ("svg", "png" or "copy").
  */
@@ -132,7 +134,8 @@ function show(el, given, options, t) {
   say();
   const hovered = linkHighlights(root, graph, controls, lightSource);
   const redraw = () => begun && draw(false);
-  const stage = makeStage(root, trace, { clock, panel, graph, source, arrange, redraw, tint });
+  const stage = makeStage(root, trace, { clock, arrange, redraw, told: options.onStage });
+  const present = () => stage.asking() ?? steps[clock.at() - 1];
 
   // What the further views may use: the clock, the graph, and a log of answers.
   function hostOfViews() {
@@ -286,7 +289,7 @@ function show(el, given, options, t) {
     onceDrawn(reach);
   }
   function reach() {
-    const step = steps[clock.at() - 1],
+    const step = present(),
       smooth = smoothly;
     smoothly = true;
     attempt(() => {
@@ -313,18 +316,19 @@ function show(el, given, options, t) {
   }
   function draw(smooth) {
     const k = clock.at(),
-      step = k > 0 ? steps[k - 1] : null,
+      asking = stage.asking(),
+      step = present(),
       state = stateAt(k);
     const entered = dragged === null && graph?.attend(step?.node);
     if (entered) table.build();
     const now = tint(step);
-    stage.drawn();
     const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
-    graph?.update(step, state, preview);
-    table.update(step, state);
-    panel.update(k, state, preview);
+    graph?.update(step, state, preview, asking);
+    table.update(steps[k - 1], state);
+    if (asking) panel.ask(asking);
+    else panel.update(k, state, preview);
     controls.update(k, now);
-    views.update(k, step, state);
+    views.update(k, steps[k - 1] ?? null, state);
     mark();
     lightSource();
     if (entered && settled) arrange();
@@ -355,14 +359,14 @@ function show(el, given, options, t) {
     }
   }
   function lightSource() {
-    const step = steps[clock.at() - 1];
+    const step = present();
     source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line, clock.at());
   }
   function save(kind) {
     const { backgroundColor, color } = getComputedStyle(root),
-      step = steps[clock.at() - 1],
+      step = present(),
       said = step ? panel.say.textContent : "",
-      told = [named.textContent, step?.formula ?? [], said];
+      told = [named.textContent, (!stage.asking() && step?.formula) || [], said];
     const text = pictureOf(graph.svg, ...told, backgroundColor, color);
     return savePicture(text, `step-${clock.at()}`, kind);
   }
@@ -410,8 +414,10 @@ function show(el, given, options, t) {
   settled = true;
   watcher.observe(root);
   arrange();
-  const { go, at } = clock;
-  return { go, root, length: n, step: at, views: views.names, state, renew, save, destroy };
+  stage.set(Boolean(options.stage));
+  const { go, at } = clock,
+    of = { state, renew, save, destroy, stage: stage.set };
+  return { go, root, length: n, step: at, views: views.names, ...of };
 }
 
 const REST = 150; // milliseconds without a move after which a dragged slider rests
