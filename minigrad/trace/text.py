@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
@@ -47,6 +47,8 @@ def number(value: Any) -> str:
     """A value with 4 significant digits (6 before the point are kept), arrays by their first
     elements, and by shape where that is more.
     """
+    if type(value) is float and math.isfinite(value):  # as most are
+        return _rounded(value)
     if isinstance(value, dict):
         if "sample" in value:
             size = math.prod(value["shape"])
@@ -85,21 +87,18 @@ def chosen_places(*wanted: Iterable[int]) -> list[int]:
     return places if places[-1] >= CHOSEN else []
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _rounded(value: float) -> str:
     """A finite number with its significant digits. A tie is rounded away from zero, as JavaScript's
     `toExponential` does, so that pages and sentences agree."""
     if value == 0:
         return "0"
-    sign, exact = "−" if value < 0 else "", abs(Decimal(value))
-    digits = 6 if 3 <= exact.adjusted() < 6 else 4
-    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    rounded = exact.quantize(last, rounding=ROUND_HALF_UP)
-    exponent = rounded.adjusted()  # 9.9996 rounds up to 10.00: one place more
-    shown = rounded if -4 <= exponent < 6 else rounded.scaleb(-exponent)
-    text = format(shown, "f")
-    text = sign + (text.rstrip("0").rstrip(".") if "." in text else text)
-    return text if -4 <= exponent < 6 else f"{text}e{'−' if exponent < 0 else ''}{abs(exponent)}"
+    sign, size = "−" if value < 0 else "", abs(value)
+    digits = 6 if 1e3 <= size < 1e6 else 4
+    if f"{size:.16e}"[digits + 1 : 18].rstrip("0") == "5":  # `format` rounds a tie to even
+        size = float(Context(digits, ROUND_HALF_UP).create_decimal(size))
+    text, _, exponent = f"{size:.{digits}g}".partition("e")
+    return sign + text + (f"e{int(exponent)}".replace("-", "−") if exponent else "")
 
 
 def accented(base: str, accent: str | None) -> str:
@@ -143,7 +142,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
         else:
             piece = token["text"]
         if (kind == "op" and piece in _SPACED) or piece in ("+=", "//", "mod", "xor"):
-            piece = piece if is_sign(tokens, i) else f" {piece} "  # as in −x
+            piece = piece if piece == "−" and is_sign(tokens, i) else f" {piece} "  # as in −x
         elif kind == "op" and piece == ",":
             piece = ", "
         elif (

@@ -27,6 +27,7 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from ..observers import calls
 from .source_map import Function, definition_of, held_in, innermost
 
 Block = dict[str, Any]
@@ -231,7 +232,7 @@ class Blocks:
         )  # a list that held its own frame would be garbage
         while frame is not None and frame.f_code is not Blocks.run.__code__:
             call = self._calls.get(frame)
-            if call is not None or _calls_a_module(frame):
+            if call is not None or (calls.modules and _calls_a_module(frame)):
                 found.append((frame, call))
             frame = frame.f_back
         return found[::-1]

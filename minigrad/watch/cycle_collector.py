@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-ALLOCATED = 20_000
+ALLOCATED = 100_000
 """Objects that may be allocated between two collections."""
 _lock = threading.Lock()
 _thresholds: list[tuple[int, int, int]] = []

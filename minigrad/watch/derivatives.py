@@ -185,12 +185,13 @@ def _elements(operands: Sequence[Any]) -> int:
 def values_in(tokens: Tokens) -> list[str]:
     """The nodes whose values a formula names, in order."""
     found = [t["node"] for t in tokens if t["t"] == "sym" and t.get("col") == "v"]
-    inner = [name for t in tokens for part in inner_formulas(t) for name in values_in(part)]
-    return list(dict.fromkeys(found + inner))
+    nested = [part for t in tokens if t["t"] in NESTED for part in inner_formulas(t)]
+    return list(dict.fromkeys(found + [name for part in nested for name in values_in(part)]))
 
 
 def _length(tokens: Tokens) -> int:
-    return sum(1 + sum(map(_length, inner_formulas(token))) for token in tokens)
+    nested = [part for t in tokens if t["t"] in NESTED for part in inner_formulas(t)]
+    return len(tokens) + sum(map(_length, nested))
 
 
 def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:

@@ -75,7 +75,7 @@ def label_of(name: str) -> dict[str, str]:
     return {**_label(name)}
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _label(name: str) -> dict[str, str]:
     letters = name.rstrip("0123456789")
     if len(letters) != 1 or letters == name:
@@ -95,7 +95,7 @@ def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
     return _symbol(name, accent, column).copy()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _symbol(name: str, accent: str | None, column: str) -> Token:
     token: Token = {"t": "sym", **_label(name), "node": name, "col": column}
     return token | {"accent": accent} if accent else token
@@ -377,6 +377,8 @@ def occurrence(slot: int, edges: Iterable[Mapping[str, Any]]) -> str:
     """Which one an operand is where its node occurs more than once in an operation: "first" and
     "second" for x · x; "" where it occurs once. edges: those that lead to the operation."""
     sources = {edge["slot"]: edge["src"] for edge in edges}
+    if len(sources) == 1:
+        return ""
     same = [s for s in sorted(sources) if sources[s] == sources[slot]]
     if len(same) == 1:
         return ""

@@ -134,16 +134,16 @@ def pulled(
     if rule is None or local is not None or (summed and conjugate is not None):
         names = [name for name, _ in upstream]
         formula += [*total(_chain_rule(names, target, bool(conjugate), which)), op("=")]
-    made = None if rule is None else total(rule)
-    if made is not None and text_of(made) != number(c):
+    made = [] if rule is None else total(rule)
+    shown, sent = text_of(made), number(c)
+    if shown not in ("", sent):
         formula += [*made, op("=")]
     if len(upstream) == 1 and local is not None and not is_array(local):
         adjoint = in_parentheses(num(upstream[0][1], "g"))
         formula += [*adjoint, op("·"), *in_parentheses(num(local)), op("=")]
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
-    shown = "" if made is None else text_of(made)
-    what = number(c) if shown in ("", number(c)) else f"{shown} = {number(c)}"
+    what = sent if shown in ("", sent) else f"{shown} = {sent}"
     target = called(target)
     receiver = f"the {which} {target}" if which else target
     say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {receiver}"

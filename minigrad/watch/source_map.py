@@ -16,6 +16,7 @@ import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from tokenize import TokenError
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -282,13 +283,32 @@ def _definitions(text: str, line: int) -> list[Function]:
     less time than a long file."""
     lines = [f"{one}\n" for one in text.split("\n")[line - 1 :]]
     if lines[0].lstrip().startswith(("def ", "async ", "@")):
-        block = "".join(inspect.getblock(lines))
-        tree: ast.AST = ast.parse(f"if 1:\n{block}" if block[0].isspace() else f"\n{block}")
+        try:
+            tree: ast.AST = _parsed(_indented(lines))
+        except SyntaxError:  # below a decorator; in brackets or a text, indentation means nothing
+            tree = _parsed(inspect.getblock(lines))
         ast.increment_lineno(tree, line - 2)
     else:
         tree = ast.parse(text)
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
     return [node for node in functions if _first_line(node) == line]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    """The first line, and those that follow and are indented more, or empty, or comments."""
+
+    def margin(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    def inside(line: str) -> bool:
+        return line.isspace() or line.lstrip()[0] == "#" or margin(line) > margin(lines[0])
+
+    return [lines[0], *takewhile(inside, lines[1:])]
+
+
+def _parsed(block: list[str]) -> ast.AST:
+    """The syntax tree of a definition that may be indented; it begins on the second line."""
+    return ast.parse("".join(["if 1:\n" if block[0][0].isspace() else "\n", *block]))
 
 
 def _first_line(definition: Function) -> int:

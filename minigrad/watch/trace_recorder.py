@@ -41,7 +41,7 @@ from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap
 from .tangents import tangent_step
 from .trace_writer import TraceWriter
-from .values import array_of, payload_value, pictured, value
+from .values import array_of, payload_value, pictured
 
 GENERATIONS = ("primal", "backward", "second backward", "third backward")
 """Stages of what reverse passes inside the traced function compute: derivatives, derivatives of
@@ -333,9 +333,14 @@ class TraceRecorder(TraceWriter):
         """Note what an operation is called with, before it may be overwritten."""
         if self._may_be_noted(event):
             self._carefully(self._begin, event, event)
+        if self._is_own_rule(event):  # what it computes is no step
+            others = tuple([one for one in event.listening if one is not self])
+            observe.observation.listening = others
 
     def end(self, event: Event) -> None:
         """Note what came out."""
+        if self._is_own_rule(event):
+            observe.observation.listening = event.listening
         if self._may_be_noted(event):
             self._carefully(self._end, event, event.parent)
 
@@ -355,6 +360,11 @@ class TraceRecorder(TraceWriter):
                 self._problem = problem
             finally:
                 self.blocks.follow(self._may_contain_steps(container))
+
+    def _is_own_rule(self, event: Event) -> bool:
+        """Whether an event is a rule of the engine's that pushes a tangent of this Trace."""
+        own = event.phase == "tangent" and event.args[-1] <= self._level
+        return own and isinstance(event.primitive, primitive.Primitive)
 
     def _may_be_noted(self, event: Event) -> bool:
         """Whether an event matters: the operations inside of the engine's own do not."""
@@ -576,13 +586,14 @@ class TraceRecorder(TraceWriter):
             place = place.parents[0]
         self.saved.note(name, place, operands)
         arithmetic = None
-        if index is None and all(getattr(array_of(a), "ndim", 0) == 0 for a in call.args):
+        if index is None and not any([getattr(array_of(a), "ndim", 0) for a in call.args]):
             values = [
-                num(value(a.array), "v") if isinstance(a, Tensor) else plain(a) for _, a in shown
+                num(payload_value(a.array), "v") if isinstance(a, Tensor) else plain(a)
+                for _, a in shown
             ]
             arithmetic = expression(prim, values, call.params)
         formula, say = sentences.computed(name, expr, arithmetic, result)
-        reads = [[o, "v"] for o in dict.fromkeys(o for o in operands if o is not None)]
+        reads = [[o, "v"] for o in dict.fromkeys(operands) if o is not None]
         more: dict[str, Any] = {"line": call.span[0]} if call.span is not None else {}
         if not_finite.kind(result) is not None:
             self.made[name] = not_finite.made_here(prim, call.args, call.params, out.array, symbols)

@@ -231,7 +231,8 @@ class TraceWriter(TraceDocument):
         **more: Any,
     ) -> None:
         self.saved.before_step(phase)
-        self._written.update({(write[0], write[1]): write for write in writes})
+        for write in writes:
+            self._written[write[0], write[1]] = write
         super().step(phase, node, edges, reads, writes, formula, say, **more)
 
     def hold(

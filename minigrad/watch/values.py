@@ -151,5 +151,7 @@ def heat(host: Any) -> dict[str, Any]:
 
 def _number(v: Any) -> Any:
     if isinstance(v, float):
-        return v if math.isfinite(v) else "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
+        if math.isfinite(v):
+            return float(v)  # of NumPy's own, too, which are slow
+        return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
     return {"re": _number(v.real), "im": _number(v.imag)} if isinstance(v, complex) else v

@@ -205,13 +205,10 @@ def test_indentation_by_tabs_and_a_comment_at_the_margin():
     assert trace["nodes"][1]["name"] == "y"
 
 
-def test_a_definition_ends_where_its_last_statement_ends():
+@pytest.mark.parametrize("head", ["@staticmethod\n    def f(\n        x,\n    ):", "def f(x):"])
+def test_a_definition_ends_where_its_last_statement_ends(head):
     f = from_text(
-        "class A:\n"
-        "    @staticmethod\n"
-        "    def f(\n"
-        "        x,\n"
-        "    ):\n"
+        f"class A:\n    {head}\n"
         "        word = '''\nat the margin\n'''\n"
         "        y = (\nx * 2\n)\n"
         "        return y + \\\n1\n"
@@ -223,7 +220,7 @@ def test_a_definition_ends_where_its_last_statement_ends():
     )
     trace = traced(f, 1.0)
     shown = trace["source"]["code"].splitlines()
-    assert shown[0].strip() == "@staticmethod" and shown[-1].strip() == "pass  # never reached"
+    assert shown[0].strip() == head.splitlines()[0] and shown[-1].strip() == "pass  # never reached"
     assert excerpts(trace) == ["x * 2", "y + \\\n1"]
 
 

@@ -874,3 +874,9 @@ def test_an_argument_without_a_value_is_named():
     with pytest.raises(TypeError, match=r"no value for y, z\. .* viz\.show\(f, 2\.0, 5\.0\)"):
         trace_function(lambda x, y, z, scale=1.0: x * y * z * scale, 2.0)
     assert trace_function(lambda x, scale=3.0: x * scale, 2.0)["nodes"]
+
+
+def test_numbers_in_a_trace_are_pythons_own():
+    trace = trace_function(lambda x: (x + x) * mg.sin(x), 0.7)
+    written = [value for step in trace["steps"] for _, _, value in step["writes"]]
+    assert written and all(type(value) is float for value in written)
