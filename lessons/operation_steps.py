@@ -99,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
     **_of_numbers("roll", ROW, shifts=(1,), axes=(0,)),
     **_of_numbers("pad_axis", PAIR, axis=0, before=0, after=1),
     **_of_numbers("cat", PAIR, [3.0], axis=0, sizes=(2, 1)),
+    **_of_numbers("stack", PAIR, PAIR, axis=0, count=2),
     **_of_numbers("diagonal", MATRIX, **OF_MATRIX),
     **_of_numbers("diagonal_backward", PAIR, **OF_MATRIX, shape=(2, 2)),
     **_of_numbers("tril triu", MATRIX, offset=0),

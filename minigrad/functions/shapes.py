@@ -240,7 +240,8 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
                 f"stack: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all shapes"
                 " must agree."
             )
-    return cat([unsqueeze(p, dim) for p in parts], axis_of(parts[0].ndim + 1, dim, "stack"))
+    place = axis_of(parts[0].ndim + 1, dim, "stack")
+    return sh.stack(*parts, axis=place, count=len(parts))
 
 
 @public(method=False)

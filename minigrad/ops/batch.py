@@ -114,13 +114,12 @@ def sum_behind(
 
 
 def join_parts(
-    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int, sizes: tuple[int, ...]
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int, **sizes: Any
 ) -> Any:
     """Joining does not broadcast, so all parts get the full batch."""
     lengths = batch_lengths(arrays, k)
-    return xp.concatenate(
-        [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays], axis=axis + k
-    )
+    parts = [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays]
+    return prim.forward(xp, *parts, axis=axis + k, **sizes)
 
 
 def multiply_matrices(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:

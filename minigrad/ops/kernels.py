@@ -215,4 +215,7 @@ def row_major(strides: tuple[int, ...] | None, shape: Shape, dtype: DType) -> bo
 def cat_kernel(k: KernelCall) -> list[str] | None:
     if any(t.dtype != k.made.dtype for t in map(k.array, range(len(k.operands))) if t is not None):
         return None
-    return [f"concatenate(({', '.join(k.operands)},), axis={k.params['axis']}, out={k.out})"]
+    axis = k.params["axis"]
+    new = "" if "sizes" in k.params else f"[{':, ' * axis}None]"  # in a stack
+    parts = "".join(f"{operand}{new}, " for operand in k.operands)
+    return [f"concatenate(({parts}), axis={axis}, out={k.out})"]

@@ -38,7 +38,7 @@ from .costs import gated
 from .elementwise import ones_like, relu, sigmoid, tanh, where, zeros_like
 from .linalg import matmul, swapped
 from .network import rows_of
-from .shape import cat, pad_axis, sum_to
+from .shape import cat, pad_axis, stack, sum_to
 
 # --------------------------------------------------------------------------------------- the states
 
@@ -166,7 +166,7 @@ def _joined(*parts: Any) -> Any:
 
 def _steps(parts: Sequence[Any]) -> Any:
     """One array of all steps."""
-    return cat(*(p.reshape((1, *p.shape)) for p in parts), axis=0, sizes=(1,) * len(parts))
+    return stack(*parts, axis=0, count=len(parts))
 
 
 def _before(first: Any, states: Any) -> Any:

@@ -176,3 +176,25 @@ cat = general(
     cost=MOVES,
 )
 """Inputs joined along an axis; `sizes` are their lengths there."""
+
+
+def _layer(axis: int) -> tuple[Any, ...]:
+    """The index that makes an input of `stack` a part of the result."""
+    return (*(slice(None),) * axis, None)
+
+
+stack = general(
+    "stack",
+    lambda xp, *xs, axis, count: xp.concatenate([x[_layer(axis)] for x in xs], axis=axis),
+    [lambda g, *, axis, index: g[(*_layer(axis)[:-1], index)]],
+    [
+        lambda t, *, axis, index, count: pad_axis(
+            t[_layer(axis)], axis=axis, before=index, after=count - index - 1
+        )
+    ],
+    promote="same",
+    batch=join_parts,
+    kernel=cat_kernel,
+    cost=MOVES,
+)
+"""`count` inputs of one shape joined along a new axis."""

@@ -660,6 +660,22 @@ CASES: list[Case] = [
     shaped("cat", "rows", joined, (1, 3), (2, 3), (0, 3), params={"axis": 0, "sizes": (1, 2, 0)}),
     shaped("cat", "columns", joined, (2, 1), (2, 3), params={"axis": 1, "sizes": (1, 3)}),
     shaped("cat", "one", joined, (2, 3), params={"axis": 1, "sizes": (3,)}),
+    *(
+        shaped(
+            "stack",
+            variant,
+            lambda *xs, axis, count: np.stack(xs, axis),
+            *[shape] * count,
+            params={"axis": axis, "count": count},
+        )
+        for variant, shape, axis, count in (
+            ("rows", (3,), 0, 2),
+            ("last", (2, 3), 2, 3),
+            ("middle", (2, 3), 1, 1),
+            ("numbers", (), 0, 2),
+            ("empty", (0, 2), 1, 2),
+        )
+    ),
     # into a batch and out of it
     *(
         shaped(

@@ -94,6 +94,8 @@ HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
         ("amax", 0, [A], {"axes": (0,), "keepdims": False}, "v · (x1 = v4) / sum(x1 = v4, axis 0)"),
         ("cat", 0, [A, A], {"axis": 0, "sizes": (2, 2)}, "v[0:2]"),
         ("cat", 1, [A, A], {"axis": 0, "sizes": (2, 2)}, "v[2:4]"),
+        ("stack", 0, [A, A], {"axis": 0, "count": 2}, "v[0]"),
+        ("stack", 1, [A, A], {"axis": 2, "count": 2}, "v[:, :, 1]"),
         ("permute", 0, [np.ones(3)], {"axes": (0,)}, "v"),
         ("convolve_input", 0, [np.ones((1, 1, 3)), np.ones((1, 1, 2))], FLAT, "v ∗ x2"),
         ("convolve", 0, [np.ones((1, 1, 4)), np.ones((1, 1, 2))], WIDE, "conv_transpose(v, x2)"),
