@@ -184,6 +184,15 @@ def test_pytorch_s_steps_say_their_rules():
     assert "v̄1 @ wᵀ" in said and "xᵀ @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
 
 
+def test_a_stack_of_pytorch_names_its_axis_and_the_part_that_goes_back():
+    x = torch.tensor([1.0, 2.0])
+    said = lambda f: " ".join(step["say"] for step in viz.show(f, x).trace["steps"])
+    both = said(lambda x: (torch.stack([x, x * x], -1) ** 2).sum())
+    assert "stack(x, v1, axis 1)" in both and "v̄2[:, 0]" in both and "v̄2[:, 1]" in both
+    hidden = said(lambda x: torch.stack([torch.ones(2), x * x]).sum())  # no operand of the graph
+    assert "stack v1" in hidden and "v̄2[" not in hidden, "which part it is cannot be told"
+
+
 def test_pytorch_s_steps_are_written_and_read_as_minigrad_s():
     """Logarithms, exponents and axes as minigrad writes them; a step reads the values that its
     rule names."""

@@ -155,7 +155,7 @@ def _write(
     def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
         value = _plain(seen[fn]) if fn in seen else None
         shape, dtype = _shape_of(fn)
-        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": _axes(fn)}
+        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": _axes(fn, shape)}
         return writer.op(_operation(fn), operands, value, **told)
 
     wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
@@ -320,14 +320,17 @@ def _operation(fn: Any) -> str:
     return NAMES.get(name, name) if not isinstance(exponent, int | float) else f"**{exponent}"
 
 
-def _axes(fn: Any) -> dict[str, Any] | None:
-    """The parameters of a sum or mean, as minigrad's operation has them; None for another one."""
-    sizes = getattr(fn, "_saved_self_sym_sizes", None)
-    if _operation(fn) not in ("sum", "mean") or sizes is None:
+def _axes(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
+    """The parameters of a sum, mean or stack, as minigrad's operation has them; None for another
+    one. shape: of the result."""
+    sizes, name = getattr(fn, "_saved_self_sym_sizes", None), _operation(fn)
+    place = lambda d, n: (d - 2**64 if d >= 2**63 else d) % n  # PyTorch keeps −1 as 2**64 − 1
+    if name == "stack" and shape and all(made for made, _ in fn.next_functions):
+        return {"axis": place(fn._saved_dim, len(shape)), "count": len(fn.next_functions)}
+    if name not in ("sum", "mean") or sizes is None:
         return None
     dims = getattr(fn, "_saved_dim", None) or range(len(sizes))
-    signed = [d - 2**64 if d >= 2**63 else d for d in dims]  # PyTorch keeps −1 as 2**64 − 1
-    axes = tuple(sorted(d % len(sizes) for d in signed)) if sizes else ()
+    axes = tuple(sorted(place(d, len(sizes)) for d in dims)) if sizes else ()
     return {"axes": axes, "keepdims": getattr(fn, "_saved_keepdim", False)}
 
 

@@ -335,7 +335,7 @@ class Writer(TraceDocument):
     ) -> None:
         """Remembers how a value was made, where minigrad has an operation of that name."""
         primitive = registry.get(operation)
-        if primitive is None or primitive.variadic or len(primitive.inputs) != len(operands):
+        if primitive is None or not _takes(primitive, operands, params):
             return
         shaped = [self.by_id[operand] for operand in operands]
         try:
@@ -411,7 +411,7 @@ class Writer(TraceDocument):
         self, operation: str, operands: list[Any], params: Mapping[str, Any] | None
     ) -> list[Any]:
         own = registry.get(operation)
-        if params is not None and own is not None and len(own.inputs) == len(operands):
+        if params is not None and own is not None and _takes(own, operands, params):
             return notation.expression(own, operands, dict(params))
         sign = SIGNS.get(operation)
         if sign and len(operands) == 2:
@@ -422,7 +422,7 @@ class Writer(TraceDocument):
             ]
         if operation == "neg" and len(operands) == 1:
             return [notation.op("−"), *_bracketed(operands[0])]
-        if own is not None and not own.keywords and len(own.inputs) == len(operands):
+        if own is not None and not own.keywords and _takes(own, operands, None):
             return notation.expression(own, operands, {})
         out: list[Any] = [{"t": "fn", "text": operation}]
         if len(operands) == 1 and operands[0]["t"] == "sym":
@@ -451,6 +451,12 @@ def _held(value: Any) -> Any:
             f" {str(value)[:40]}"
         )
     return array.item() if array.ndim == 0 else array
+
+
+def _takes(primitive: Any, operands: Sequence[Any], params: Mapping[str, Any] | None) -> bool:
+    """Whether minigrad's operation of that name takes so many operands."""
+    many = primitive.variadic and params is not None
+    return many or len(primitive.inputs) == len(operands)
 
 
 def _bracketed(token: Any, first: bool = False) -> list[Any]:
