@@ -245,10 +245,11 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
         "two_layers(x, W1, b1, W2, b2), x: (4, 2), W1: (2, 3), b1 = [0.25, 0.25, 0.25],"
         " W2: (3, 1), b2 = [0.25]"
     )
-    for width in (1280, 390):
+    for width in (1280, 878, 390):
         viewer = show(trace, width)
-        title = viewer.locator(".mg-title")
-        assert title.bounding_box()["height"] < 30
+        title, chips = (viewer.locator(f".mg-{part}").bounding_box() for part in ("title", "chips"))
+        assert title["height"] < 30
+        assert width == 390 or chips["y"] < title["y"] + 30, "the buttons stand beside the title"
     above, left = viewer.evaluate(
         """(root) => {
             const top = (selector) => root.querySelector(selector).getBoundingClientRect().top,
@@ -267,10 +268,12 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     for k, found in enumerate(at_each(viewer, range(1, len(trace["steps"]) + 1), pieces), 1):
         broken = [text for text, rows in found if rows > 1 or re.fullmatch(r"[\d, ]+\)", text)]
         assert not broken, f"step {k}: a line ends within a shape"
-    title.click()
-    assert title.inner_text() == trace["title"]
+    viewer.locator(".mg-title").click()
+    assert viewer.locator(".mg-title").inner_text() == trace["title"]
 
 
+NOTEBOOK = 878, 715
+"""As large a page as JupyterLab's notebook in a window of 1280 by 800, beside the list of files."""
 TOUCHED = """(root) => {
     const graph = root.querySelector(".mg-graph"), seen = graph.getBoundingClientRect(),
         cards = [...root.querySelectorAll(".mg-node:is(.mg-read, .mg-write) .mg-card")]
@@ -298,7 +301,7 @@ def test_a_function_of_arrays_is_on_one_screen_with_all_that_a_step_reads(
     visit.page.emulate_media(reduced_motion="reduce")  # scrolled at once
     rng = np.random.default_rng(0)
     trace = trace_function(function, *(rng.normal(size=size) for size in sizes))
-    for width, height in ((1280, 800), (1440, 900), (390, 844)):
+    for width, height in ((1280, 800), (1440, 900), NOTEBOOK, (390, 844)):
         viewer = show(trace, width, height)
         if width > 390:
             assert viewer.evaluate(SEEN) == [], "cut by the window"
@@ -308,6 +311,13 @@ def test_a_function_of_arrays_is_on_one_screen_with_all_that_a_step_reads(
             "outside of the graph's box, though it would fit"
         )
     visit.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(show):
+    trace = trace_function(lambda x, y: mg.log(x) + x * y - mg.sin(y), 2.0, 5.0, mode="reverse")
+    viewer = show(trace, *NOTEBOOK, views=["predict"])
+    viewer.get_by_role("button", name="Last").click()
+    assert viewer.get_by_label("Your answer").is_visible() and viewer.evaluate(SEEN) == []
 
 
 def test_no_question_of_predict_is_wider_than_the_window(show, visit):

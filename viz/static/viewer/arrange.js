@@ -42,7 +42,7 @@ function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
 }
 
 // The height of what a viewer is seen in; that of a frame says nothing about the screen.
-const windowOf = (root) =>
+export const windowOf = (root) =>
   window.parent === window
     ? root.closest(".jp-WindowedPanel-outer")?.clientHeight || window.innerHeight - PAGE_AROUND
     : screen.availHeight - FRAME_ABOVE;

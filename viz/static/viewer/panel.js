@@ -1,5 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
+import { windowOf } from "./arrange.js";
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
@@ -8,8 +9,7 @@ import { arithmetic, columnName, equation, labelOf } from "./formulas.js";
 import { brief } from "./numbers.js";
 import { namesOf, passText, phaseOf, sentence } from "./speech.js";
 
-const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
-  MOST_RESERVED = 136,
+const RESERVED = 0.175, // of the window's height, at most
   MOST_FOUND = 3, // of the results that stand there before the first step
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
@@ -175,8 +175,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
         ...copies.map((copy) => Math.ceil(copy.box.getBoundingClientRect().height)),
       );
       beside.remove();
-      // on a small screen the graph below is worth more than a picture that never moves
-      const most = root.clientWidth < SMALL ? MOST_RESERVED : Infinity;
+      // in a low window the graph below is worth more than a picture that never moves
+      const most = stage ? Infinity : RESERVED * windowOf(root);
       box.style.minHeight = `${Math.min(tallest, most)}px`;
       fitted(shown);
     },
