@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad.viz.bundle import script, stylesheet
 from minigrad.viz.layout import with_layout
-from minigrad.viz.page import embed, options_of, packed, text_table
+from minigrad.viz.page import options_of, packed, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
 from minigrad.viz.squeeze import squeezed, squeezed_style
@@ -93,7 +93,7 @@ class Stepper(anywidget.AnyWidget):
 
     @traitlets.observe("trace")
     def _changed(self, change: Any) -> None:
-        self.set_trait("packed", packed(embed(change["new"])))
+        self.set_trait("packed", packed(change["new"]))
         self._from_the_start(change)
 
     def _from_the_start(self, change: Any) -> None:

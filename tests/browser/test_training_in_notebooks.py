@@ -9,7 +9,6 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from minigrad.viz import training
-from minigrad.viz.page import embed
 from minigrad.viz.training import assets
 from minigrad.viz.training.history import GRID
 
@@ -318,7 +317,7 @@ def test_a_view_whose_kernel_was_killed_is_not_running(visit):
     history.log(1, loss=0.5)
     page = visit.page
     page.goto("about:blank")
-    code, document = quote(assets.script()), embed(history.to_dict())
+    code, document = quote(assets.script()), history.to_dict()
     page.evaluate(WIDGET, [code, base64.b64encode(widgets.packed(document)).decode()])
     status = page.locator(".mt-status")
     assert status.inner_text() == "epoch 1, running"

@@ -21,6 +21,7 @@ from minigrad.viz import bundle, display
 from minigrad.viz.bundle import parts, script
 from minigrad.viz.constants import CARD, LINES
 from minigrad.viz.layout import measure
+from minigrad.viz.packing import pack
 from minigrad.viz.page import VIEWS, embed, plain_table, text_table
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.reading import TraceError
@@ -413,11 +414,13 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
     assert "application/vnd.jupyter.widget-view+json" in data
     state = stepper.get_state()
     assert "trace" not in state and state["step"] == 3
-    assert json.loads(gzip.decompress(state["packed"])) == json.loads(json.dumps(stepper.trace))
+    assert json.loads(gzip.decompress(state["packed"])) == json.loads(
+        json.dumps(pack(stepper.trace))
+    )
     first = state["packed"]
     stepper.trace = all_samples()["chain"]
     assert (
-        json.loads(gzip.decompress(stepper.packed)) == json.loads(json.dumps(stepper.trace))
+        json.loads(gzip.decompress(stepper.packed)) == json.loads(json.dumps(pack(stepper.trace)))
         and stepper.packed != first
     )
     stepper.trace, stepper.step = sample, 3

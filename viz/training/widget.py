@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.viz.page import embed, options_of, packed
+from minigrad.viz.page import options_of, packed
 from minigrad.viz.squeeze import squeezed, squeezed_style
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
@@ -51,7 +51,7 @@ class TrainingView(anywidget.AnyWidget):
 
     @traitlets.observe("history")
     def _changed(self, change: Any) -> None:
-        self.set_trait("packed", packed(embed(change["new"])))
+        self.set_trait("packed", packed(change["new"]))
 
     def send_history(self, document: dict[str, Any], running: bool) -> None:
         """Show another state of the history."""

@@ -1,12 +1,13 @@
 // A document on its way to the viewer: JSON, compressed by gzip. So a widget gets it in the bytes
-// of a message, and a large page holds it as base64.
+// of a message, and a large page holds it as base64. A Trace is packed in it (packing.py).
 
 export async function unpacked(bytes) {
   if (typeof DecompressionStream === "undefined")
     throw new Error("this browser cannot unpack the document; one from 2023 or later can");
-  return new Response(
+  const found = await new Response(
     new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")),
   ).json();
+  return found.formulas ? wholeTrace(found) : found;
 }
 
 export function fromBase64(text) {
@@ -14,4 +15,45 @@ export function fromBase64(text) {
     bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
   return bytes;
+}
+
+const INNER = ["num", "den", "base", "exp", "of"]; // the keys of a token that hold formulas
+
+function wholeTrace({ formulas, ...trace }) {
+  const { nodes, edges, steps } = trace;
+  function formula([template, holes, ...more], own, listed = []) {
+    const numbers = [...listed, ...more];
+    let at = 0;
+    const filled = (token) => {
+      const found = { ...token };
+      if (token.t === "num" && token.value === undefined) found.value = numbers[holes[at++]];
+      else if (token.t === "sym" && token.base === undefined) {
+        const { id, label } = nodes[own - holes[at++]];
+        Object.assign(found, label, { node: id });
+      } else
+        for (const key of INNER)
+          if (Array.isArray(token[key])) found[key] = token[key].map(filled);
+      return found;
+    };
+    return formulas[template].map(filled);
+  }
+  nodes.forEach((node, i) => {
+    if (node.expr) node.expr = formula(node.expr, i);
+  });
+  let own = 0,
+    last = 0;
+  for (const step of steps) {
+    own += step.node;
+    const named = ([place, ...more]) => [nodes[own - place].id, ...more];
+    step.node = nodes[own].id;
+    step.reads = step.reads.map(named);
+    step.writes = step.writes.map(named);
+    const places = step.edges.map((place) => place + last);
+    step.edges = places.map((place) => edges[place].id);
+    last = places.at(-1) ?? last;
+    const listed = step.writes.map((cell) => cell.at(-1));
+    for (const part of step.contribs ?? []) listed.push(...Object.values(part));
+    if (step.formula) step.formula = formula(step.formula, own, listed);
+  }
+  return trace;
 }
