@@ -50,6 +50,10 @@ def _quotients(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("polynomials", f="x²", x=3.0, h=0.5)
 
 
+def _near_slope(f: str, x: float, h: float) -> float:
+    return float((of_numbers(f)(x + h) - of_numbers(f)(x)) / h)
+
+
 def _is_quotient(case: Case, got: Any) -> str:
     """A straight line through f(x) with this slope must meet f at x + h."""
     f, x, h = of_numbers(case.args["f"]), case.args["x"], case.args["h"]
@@ -111,6 +115,21 @@ difference_quotient = told_by(
             "you took a central difference. It is more accurate, and comes later; here the points"
             " are x and x + h.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
+        ),
+        Misconception.of(
+            "twice",
+            "you took the points x − h and x + h, and divide by h: they are 2h apart, so the slope"
+            " comes out twice as large. Here the points are x and x + h.",
+            lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / h,
+        ),
+        Misconception(
+            "a step of its own",
+            "you use a small step of your own in the place of the argument h: what comes out is"
+            " the slope at x, not that between the two points.",
+            lambda case: _near_slope(case.args["f"], case.args["x"], 1e-6),
+            explains=lambda case, got: (
+                abs(float(got) / _near_slope(case.args["f"], case.args["x"], 1e-6) - 1) < 1e-3
+            ),
         ),
         Misconception.of(
             "half",

@@ -53,6 +53,13 @@ LESSON_1 = {
         "not divided": (one(lambda f, x, h: f(x + h) - f(x)), "forgot to divide by h"),
         "sign": (one(lambda f, x, h: (f(x) - f(x + h)) / h), "the two heights are swapped"),
         "central": (one(lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h)), "central difference"),
+        "twice": (one(lambda f, x, h: (f(x + h) - f(x - h)) / h), "they are 2h apart"),
+        "a small step": (one(lambda f, x, h: (f(x + 1e-4) - f(x)) / 1e-4), "step of your own"),
+        "a tiny step": (one(lambda f, x, h: (f(x + 1e-12) - f(x)) / 1e-12), "step of your own"),
+        "a central step": (
+            one(lambda f, x, h: (f(x + 1e-5) - f(x - 1e-5)) / 2e-5),
+            "in the place of the argument h",
+        ),
         "half": (one(lambda f, x, h: (f(x + h) - f(x)) / (2 * h)), "you divide by 2h"),
         "backward": (one(lambda f, x, h: (f(x) - f(x - h)) / h), "x − h and x"),
     },
