@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from minigrad.cli import parser_of
-from minigrad.cli.finite import ComputationError
 from minigrad.cli.options import (
     as_options,
     dashes,
@@ -19,7 +18,13 @@ from minigrad.cli.options import (
     require_folder,
     with_status,
 )
-from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
+from minigrad.cli.target import (
+    ComputationError,
+    Drawable,
+    PythonFunction,
+    UsageError,
+    drawing_target,
+)
 from minigrad.cli.values import arguments
 from minigrad.core.tensor import Tensor
 

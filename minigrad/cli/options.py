@@ -12,8 +12,7 @@ from typing import Any
 
 from minigrad import expression
 from minigrad.cli import complain, parser_of
-from minigrad.cli.finite import ComputationError
-from minigrad.cli.target import UsageError
+from minigrad.cli.target import ComputationError, UsageError
 
 FORMATS = ("text", "json", "html", "svg")
 

@@ -26,6 +26,10 @@ class UsageError(Exception):
     """The command was given something that it cannot use; exit status 2."""
 
 
+class ComputationError(Exception):
+    """What the command was given is fine, but it fails with these values; exit status 1."""
+
+
 class PythonFunction:
     """A function of tensors from a file, with the two things that a formula has too: the names
     of its variables, and what it is called.

@@ -5,6 +5,7 @@ page.
 import argparse
 import io
 import json
+import numbers
 import re
 import sys
 import warnings
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from minigrad import expression
-from minigrad.cli.finite import ComputationError, require_finite, require_scalar
 from minigrad.cli.options import (
     FORMATS,
     PICTURES,
@@ -28,8 +28,9 @@ from minigrad.cli.options import (
     save,
     with_status,
 )
-from minigrad.cli.target import PythonFunction, UsageError, target
+from minigrad.cli.target import ComputationError, PythonFunction, UsageError, target
 from minigrad.cli.values import arguments, bindings, tangents_of
+from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
@@ -173,8 +174,8 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     title = f"{_on_one_line(formula.source)},  {point}"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy warns of what require_finite explains
-            require_scalar(formula.source, formula(*inputs), options.mode)
+            warnings.simplefilter("ignore")  # NumPy warns of what the Trace explains
+            _require_scalar(formula.source, formula(*inputs), options.mode)
             function, source = (
                 (formula.function, None)
                 if isinstance(formula, PythonFunction)
@@ -206,8 +207,23 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
         raise ComputationError(
             formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)
         ) from error
-    require_finite(trace)
     return trace
+
+
+def _require_scalar(source: str, result: Any, mode: str) -> None:
+    """Raises UsageError unless the result is a tensor, and for reverse mode one number."""
+    if isinstance(result, numbers.Number):
+        return
+    if not isinstance(result, Tensor):
+        found = "nothing" if result is None else f"a {type(result).__name__}"
+        raise UsageError(
+            f"{source} gives {found}; only a function that returns one tensor can be traced"
+        )
+    if mode in ("reverse", "both") and result.numel() != 1:
+        problem = (
+            f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
+        )
+        raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
 
 
 def _most_nodes() -> int | None:

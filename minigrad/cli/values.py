@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import unicodedata
 import warnings
 from typing import Any
@@ -80,12 +79,9 @@ def _value(name: str, text: str) -> Any:
         _shape(name, value)
         return value
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = _constant(name, text, hint)
-    if not math.isfinite(value):
-        raise UsageError(f"{name}={text[:60]} is not a finite number; {hint}")
-    return value
+        return _constant(name, text, hint)
 
 
 def _constant(name: str, text: str, hint: str) -> float:
@@ -115,8 +111,6 @@ def _shape(name: str, value: Any, depth: int = 0) -> tuple[int, ...]:
         raise UsageError(
             f"the value of {name} holds {json.dumps(value)[:40]}, which is not a number"
         )
-    if not math.isfinite(value):
-        raise UsageError(f"the value of {name} holds {value}, which is not a finite number")
     return ()
 
 

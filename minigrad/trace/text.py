@@ -43,6 +43,16 @@ says it.
 """
 
 
+REASONS = {
+    "domain": "{what} is defined only where {where}; this gives {kind}.",
+    "large": "The result is too large for {what}: {kind}.",
+    "undefined": "{what} has no value at these numbers: {kind}.",
+    "slope": "The derivative of {what} is not finite at these numbers: {kind}.",
+    "from": "The {kind} comes from {what}.",
+}
+"""What is said of a result that is NaN or infinite, by the Trace's "why"."""
+
+
 def number(value: Any) -> str:
     """A value with 4 significant digits (6 before the point are kept), arrays by their first
     elements, and by shape where that is more.
@@ -119,6 +129,12 @@ def is_sign(tokens: list[dict[str, Any]], i: int) -> bool:
     before = tokens[i - 1] if i else None
     alone = before is None or (before["t"] == "op" and before["text"] in _BEFORE_SIGN)
     return tokens[i]["t"] == "op" and tokens[i]["text"] == "−" and alone
+
+
+def reason(told: Mapping[str, Any], reasons: Mapping[str, str] = REASONS) -> str:
+    """Why a result is NaN or infinite: a step's "nonfinite" as a sentence."""
+    what, where = (text_of(told.get(key, [])) for key in ("what", "where"))
+    return reasons[told["why"]].format(what=what, where=where, kind=number(told["kind"]))
 
 
 def text_of(tokens: list[dict[str, Any]]) -> str:
@@ -271,7 +287,19 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
     rows = _derivatives(trace, done, "g", said)
     if not passes and len(rows) > 1:
         lines += ["", said["reverse"], *_aligned(rows)]
+    lines += _reasons(done, said)
     return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
+
+
+def _reasons(steps: list[dict[str, Any]], said: Mapping[str, str]) -> list[str]:
+    """Where values first became NaN or infinite, and why."""
+    reasons = {why: said.get(f"say_{why}", words) for why, words in REASONS.items()}
+    told = dict.fromkeys(
+        f"  {text_of(step['formula'][:1])}: {reason(step['nonfinite'], reasons)}"
+        for step in steps
+        if step.get("nonfinite", {"why": "from"})["why"] != "from"
+    )
+    return ["", *told] if told else []
 
 
 def _tangent_rules(steps: list[dict[str, Any]]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from .. import backend
 from ..backend import numpy
 from ..scalar import Term, parsed
-from ..trace.text import number, text_of
+from ..trace.text import reason
 from .notation import ATOM, NEGATIVE, Tokens, is_signed, num, op, ranked, symbol
 from .values import is_array
 
@@ -23,13 +23,6 @@ _QUESTIONS: dict[str, Any] = {
     "!=": operator.ne, "and": numpy.logical_and, "or": numpy.logical_or, "neg": operator.neg,
     "floor": numpy.floor,
 }  # fmt: skip
-SAID = {
-    "domain": "{what} is defined only where {where}; this gives {kind}.",
-    "large": "The result is too large for {what}: {kind}.",
-    "undefined": "{what} has no value at these numbers: {kind}.",
-    "slope": "The derivative of {what} is not finite at these numbers: {kind}.",
-    "from": "The {kind} comes from {what}.",
-}
 _ACCENTS = {"v": None, "d": "dot", "g": "bar"}
 
 
@@ -140,8 +133,7 @@ def explain(
                     told = _reason(own, found, nodes[node])
             if told is not None and "nonfinite" not in step:
                 step["nonfinite"] = {**told, "kind": found}
-                blanks = {key: text_of(told[key]) for key in ("what", "where") if key in told}
-                step["say"] += " " + SAID[told["why"]].format(kind=number(found), **blanks)
+                step["say"] += " " + reason(step["nonfinite"])
 
 
 def _reason(own: dict[str, Any], found: str, node: dict[str, Any]) -> dict[str, Any]:

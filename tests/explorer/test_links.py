@@ -53,6 +53,7 @@ TRACED = {
     "parameter": (lambda x: WEIGHT * x + WEIGHT, (2.0,), {}),
     "backwards": (lambda x, y: (lambda a: mg.cos(y) + a)(mg.sin(x)), (2.0, 5.0), {}),
     "input": (lambda x: x, (2.0,), {}),
+    "a pole": (lambda x: 1 / x - x / x, (0.0,), {}),
     "dangling": (lambda x: (mg.exp(x), x * x)[1], (2.0,), {"mode": "reverse"}),
     "names": (lambda e, log, f, mode, x: e * log - f * mode + x, (1.0, 2.0, 3.0, 4.0, 5.0), {}),
     "numbers": (lambda x: x * 1e-30 * 1e30 + 123456789.123 - 1e16, (1e-7,), {}),
@@ -85,7 +86,7 @@ def numbers(trace):
     """The values, tangents and adjoints of a Trace's operations, in their order."""
     cells = state_at(trace, len(trace["steps"])).cells
     return [
-        [cells.get((node["id"], column["key"]), 0.0) for column in trace["columns"]]
+        [float(cells.get((node["id"], column["key"]), 0.0)) for column in trace["columns"]]
         for node in trace["nodes"]
         if "op" in node
     ]
@@ -101,7 +102,7 @@ def test_the_page_computes_the_numbers_of_the_trace_whose_address_it_gets(answer
         wanted, given = numbers(trace), numbers(answer["trace"])
         assert len(wanted) == len(given), name
         for row, other in zip(wanted, given, strict=True):
-            assert row == pytest.approx(other, rel=RTOL, abs=ATOL), name
+            assert row == pytest.approx(other, rel=RTOL, abs=ATOL, nan_ok=True), name
 
 
 @pytest.mark.browser
@@ -155,7 +156,8 @@ def test_a_random_formula_has_an_address_wherever_the_page_can_compute_it():
             node["dtype"] == "bool" and node["id"] not in of_choices for node in trace["nodes"]
         )
         usual = all(map(math.isfinite, map(float, written))) and not compares
-        assert (address(trace) is not None) == usual, case["text"]
+        found = address(trace) is not None
+        assert found == usual or (found and not compares), case["text"]
         counted += usual
     assert counted > 15
 
@@ -193,7 +195,6 @@ OTHERS = {
     "float32": (lambda x: mg.exp(x), (mg.tensor(0.3, dtype=mg.float32),), {}),
     "a word for infinity": (lambda x: mg.minimum(x, math.inf), (2.0,), {}),
     "a constant that is infinite": (lambda x: mg.minimum(x, INFINITE), (2.0,), {}),
-    "a pole": (lambda x: 1 / x, (0.0,), {}),
     "another cotangent": (lambda x: x * x, (2.0,), {"mode": "reverse", "cotangent": 2.0}),
     "too many operations": (lambda x: [x := x + x * x for _ in range(300)][-1], (1e-3,), {}),
 }

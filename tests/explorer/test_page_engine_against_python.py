@@ -57,6 +57,12 @@ SPECIAL = [
     at("1/x", x=0.0),
     at("log(x)", x=-1.0),
     at("sqrt(x)", x=0.0),
+    at("sqrt(x)", x=-4.0),
+    at("(x - 1)**-0.5 + 2/(x - x)", "reverse", x=1.0),
+    at("log(x) - log(x)", x=0.0),
+    at("x**y", x=-2.0, y=0.5),
+    at("asin(x) * sqrt(log(x))", x=2.0),
+    at("x*y + exp(x)", x=1e300, y=1e300),
     at("acos(x)", x=1.0),
     at("exp(x)", x=1e4),
     at("tanh(x)*sigmoid(x) + softplus(x)", x=700.0),
@@ -90,7 +96,7 @@ SPECIAL = [
 
 @in_each
 def test_kinks_ties_poles_and_statements_give_equal_answers(answers):
-    assert compared(answers, SPECIAL) == 21
+    assert compared(answers, SPECIAL) == 33
 
 
 @pytest.mark.whole
@@ -141,7 +147,7 @@ def test_the_derivative_as_a_program_has_the_value_and_the_slope_of_the_derivati
             asked.append({**case, "again": compile(case["text"]).names[0]})
     held = 0
     for case, answer in zip(asked, answers_of(bundle.joined("ways.js"), asked), strict=True):
-        if "refused" in answer:  # its reverse pass is not finite
+        if answer["program"] is None:  # it has a number that is not finite
             continue
         f, again = compile(case["text"]), compile(answer["program"])
         slope = lambda g, at: func.grad(
@@ -216,7 +222,7 @@ def test_a_wrong_rule_is_seen(answers, monkeypatch):
 
 def test_a_wrong_number_is_seen(answers, monkeypatch):
     whole = bundle.engine()
-    right = "forward: (x) => F.cosh(x),"
+    right = "forward: F.cosh,"
     assert whole.count(right) == 1
     wrong = whole.replace(right, "forward: (x) => F.cosh(x) * (1 + 1e-5),")
     monkeypatch.setattr(bundle, "engine", lambda: wrong)

@@ -31,6 +31,7 @@ from minigrad.viz.explorer.symbols import (
 from minigrad import expression, scalar
 from minigrad.core.primitive import OUTPUT, Primitive, Rule
 from minigrad.expression import refusals
+from minigrad.trace.text import REASONS
 
 OF_TWO = frozenset("logaddexp atan2 hypot fmod copysign maximum minimum".split())
 """Functions of scalar expressions that take two numbers."""
@@ -58,6 +59,7 @@ def rules() -> str:
         "export const OPERATIONS = {",
         *(_operation(primitive) for primitive in found),
         "};",
+        'for (const one of Object.values(OPERATIONS)) one.inputs ??= ["x"];',
         "",
         "export const GRAMMAR = {",
         f"  constants: {json.dumps(expression.CONSTANTS)},",
@@ -107,6 +109,7 @@ def _words() -> dict[str, Any]:
             "run": expression.MAX_RUN,
         },
         "messages": refusals.MESSAGES,
+        "reasons": REASONS,
         "anythingElse": refusals.ANYTHING_ELSE,
         "numbers": refusals.NUMBERS,
         "nodes": refusals.NODES,
@@ -158,15 +161,14 @@ def _called(value: Any) -> Iterator[Primitive]:
 
 def _operation(primitive: Primitive) -> str:
     """An entry of `OPERATIONS`. One without a kind is element-wise; one without a symbol has its
-    name for that."""
+    name for that, and one without inputs has x."""
     notation = None if primitive.notation is None else scalar.formula(str(primitive.notation))
     facts = {
-        "inputs": list(primitive.inputs),
+        **({"inputs": list(primitive.inputs)} if primitive.inputs != ("x",) else {}),
         **({"kind": primitive.kind} if primitive.kind != "elementwise" else {}),
         **({"symbol": primitive.symbol} if primitive.symbol != primitive.name else {}),
         **({"notation": notation} if notation is not None else {}),
-        **({"domain": primitive.domain} if primitive.domain else {}),
-        **({"params": primitive.keywords} if primitive.domain and primitive.keywords else {}),
+        **({"domain": scalar.parsed(primitive.domain)} if primitive.domain else {}),
         **_own_texts("pulled", primitive.pull_notation),
         **_own_texts("pushed", primitive.push_notation),
     }
@@ -177,7 +179,9 @@ def _operation(primitive: Primitive) -> str:
     body = _forward(primitive)
     read = [name for name in primitive.keywords if re.search(rf"\b{name}\b", body)]
     arguments = [*primitive.inputs, *([f"{{ {', '.join(read)} }}"] if read else [])]
-    lines.append(f"    forward: ({', '.join(arguments)}) => {body},")
+    given = ", ".join(arguments)
+    whole = re.fullmatch(rf"(F\.\w+)\({given}\)", body)
+    lines.append(f"    forward: {whole[1] if whole else f'({given}) => {body}'},")
     if any(primitive.pull_rules):
         pulls, pushes = (
             [*_rules(primitive, r)] for r in (primitive.pull_rules, primitive.push_rules)
@@ -214,7 +218,7 @@ def _rule(primitive: Primitive, rule: Rule) -> str:
     arguments = ["g", *arguments_of(primitive, rule)]
     used = [name for name in rule.keywords if name not in ("axes", "keepdims", "shape")]
     arguments += [f"{{ {', '.join(used)} }}"] if used else []
-    return f"{{ reads: {reads}, rule: {_arrow(of_rule(primitive, rule), arguments)} }}"
+    return f"[{reads}, {_arrow(of_rule(primitive, rule), arguments)}]"
 
 
 def _arrow(result: Any, arguments: list[str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -124,8 +125,6 @@ def program(trace: Trace) -> tuple[str, dict[str, float], dict[str, float]] | No
         return None
     if any(seed != 1 for seed in trace["seed"].get("adjoints", {}).values()):
         return None  # the page's own is 1
-    if not _finite(trace):
-        return None
     made, values = _made(trace, nodes), _values(trace)
     given = [float(values.get(name, math.nan)) for name in nodes if name not in (made or ())]
     if made is None or not all(map(math.isfinite, given)):
@@ -326,31 +325,24 @@ def _differentiated(
         at = dict(zip(values, given, strict=True))
         return compiled(*(at[name] for name in compiled.names))
 
-    return trace_function(
-        run,
-        *values.values(),
-        mode=mode,
-        names=list(values),
-        source=text,
-        tangents=dict(directions) if forward else None,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first run has warned
+        return trace_function(
+            run,
+            *values.values(),
+            mode=mode,
+            names=list(values),
+            source=text,
+            tangents=dict(directions) if forward else None,
+        )
 
 
-def _finite(trace: Trace) -> bool:
-    """Whether the numbers of a Trace are finite: the page refuses others, as the command line
-    does.
-    """
-    return all(
-        math.isfinite(float(value)) for step in trace["steps"] for _, _, value in step["writes"]
-    )
-
-
-def _computed(trace: Trace) -> list[dict[str, float]]:
+def _computed(trace: Trace) -> list[dict[str, Any]]:
     """By column, what was written into the nodes of operations, in their order."""
     state = state_at(dict(trace), len(trace["steps"])).cells
     return [
         {
-            column["key"]: float(state[node["id"], column["key"]])
+            column["key"]: state[node["id"], column["key"]]
             for column in trace["columns"]
             if (node["id"], column["key"]) in state
         }

@@ -3,7 +3,7 @@
 
 import { characterColumn, chooses, compileFormula, refusal } from "./check.js";
 import { ARITHMETIC, constant, isValue, Recorder } from "./recorder.js";
-import { GRAMMAR, OPERATIONS } from "./rules.js";
+import { GRAMMAR } from "./rules.js";
 import { FormulaError } from "./tokens.js";
 
 // A value as the command line shows it: 6 significant digits.
@@ -260,7 +260,7 @@ export function evaluateAt(compiled, values) {
 
 // The Trace of a text at a point. values: a number for each variable, by name; mode: "primal",
 // "forward", "reverse" or "both"; seeds: the tangents by name, where they are not 1 and 0, 0, ….
-// Raises FormulaError: the text, the values or their results do not do.
+// Raises FormulaError: the text or the values do not do.
 export const differentiate = (text, values, options) => runRecorded(text, values, options).trace;
 
 // The Trace, and the values that the run made: its result, and its inputs by name.
@@ -289,63 +289,7 @@ export function runRecorded(text, values, { mode = "both", seeds = null, title }
   if (mode === "reverse" || mode === "both") recorder.reverse(out);
   const point = names.map((name) => `${name} = ${values[name]}`).join(", ");
   const trace = recorder.document(title ?? `${source},  ${point}`, source);
-  requireFinite(trace);
   return { trace, out, inputs };
-}
-
-// Raises FormulaError that names the first step whose result is not a finite number.
-function requireFinite(trace) {
-  const nodes = new Map(trace.nodes.map((node) => [node.id, node])),
-    state = new Map();
-  for (const step of trace.steps)
-    for (const [id, column, value] of step.writes) {
-      state.set(`${id} ${column}`, value);
-      if (typeof value === "string") throw notFinite(trace, step, nodes, id, column, value, state);
-    }
-}
-
-function notFinite(trace, step, nodes, id, column, value, state) {
-  let culprit = nodes.get(id);
-  const edge = trace.edges.find((one) => one.id === step.edges[0]);
-  if (column === "g" && edge) culprit = nodes.get(edge.dst);
-  const lines = trace.source.code.split("\n"),
-    textOf = ([row, start, endRow, end]) => row === endRow && lines[row - 1].slice(start, end),
-    nameOf = (one) => nodes.get(one).name || textOf(nodes.get(one).span ?? [1, 0, 0, 0]) || one;
-  const operands = trace.edges.filter(({ dst }) => dst === culprit.id),
-    reads = [...new Set(operands.map(({ src }) => src))]
-      .filter((one) => state.has(`${one} v`))
-      .map((one) => `${nameOf(one)} = ${shownNumber(state.get(`${one} v`))}`)
-      .join(", ");
-  const operation = (culprit.op ?? "the input").replace(/_tensor$/, ""),
-    kind = { d: "tangent", g: "adjoint" }[column];
-  let problem =
-    column === "v"
-      ? `${operation} gives ${value}`
-      : `the ${kind} of ${nameOf(id)} at ${operation} is ${value}`;
-  if (reads) problem += ` where ${reads}`;
-  const [row, start, endRow, end] = culprit.span ?? [1, 0, 1, 1];
-  const texts = Object.fromEntries(operands.map(({ slot, src }) => [slot, nameOf(src)]));
-  return new FormulaError(
-    problem,
-    lines[row - 1],
-    start,
-    reasonOf(culprit.op, column, texts),
-    row === endRow ? end - start : 1,
-  );
-}
-
-// texts: of each input of the operation that is a node, what the formula writes.
-function reasonOf(operation, column, texts) {
-  if (column !== "v")
-    return (
-      "the value is finite there but its derivative is not; use --mode primal for the value" +
-      " alone, or move away from that point"
-    );
-  const { domain, inputs, params = [] } = OPERATIONS[operation] ?? {};
-  if (!domain) return "the result is too large; float64 ends at about 1.8e308";
-  const head = `${operation.replace(/_tensor$/, "")}(${[...inputs, ...params].join(", ")})`;
-  return `${head} is defined where ${domain}`.replace(/\w+/g,
-    (word) => texts[inputs.indexOf(word)] ?? word);
 }
 
 export { compileFormula, FormulaError };

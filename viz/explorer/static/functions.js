@@ -11,6 +11,7 @@ function power(x, n) {
   if (n === 1) return x;
   if (n === -1) return 1 / x;
   if (n === 0.5) return SQUARE_ROOT(x);
+  if (n === -0.5) return 1 / SQUARE_ROOT(x);
   if (x === 1 || (x === -1 && Math.abs(n) === Infinity)) return 1;
   return x ** n;
 }

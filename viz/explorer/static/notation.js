@@ -80,6 +80,12 @@ const declared = (notation, given, params) =>
     return value === undefined ? [[{ t: "fn", text: leaf }], ATOM] : plainNumber(value);
   });
 
+// The condition of a domain. given: the token that stands for each name.
+export const conditionTokens = (term, given) =>
+  rankedTerm(term, (leaf) =>
+    leaf in given ? rankedToken(given[leaf]) : [[numberToken(leaf)], ATOM],
+  )[0];
+
 const namedBy = (inputs, operands) => new Map(inputs.map((name, i) => [name, operands[i]]));
 
 const plainNumber = (value) => [[numberToken(value)], value < 0 ? NEGATIVE : ATOM];
@@ -177,8 +183,9 @@ export function pulledTokens(name, index, operands, params, result, g) {
   if (pulled?.[index]) return ownText(pulled[index], "g", name, operands, params, result, g);
   const inputs = operands.map((o) => (typeof o === "object" ? new Written({ tokens: [o] }) : o));
   const y = new Written({ tokens: [result] });
-  const read = rule.reads.map((source) => (source < 0 ? y : inputs[source]));
-  const found = tokensOf(rule.rule(WRITING, new Written({ tokens: [g] }), ...read, params))[0];
+  const [reads, derivative] = rule,
+    read = reads.map((source) => (source < 0 ? y : inputs[source]));
+  const found = tokensOf(derivative(WRITING, new Written({ tokens: [g] }), ...read, params))[0];
   return tokenCount(found) <= LONGEST ? found : null;
 }
 

@@ -28,7 +28,8 @@ function slopeAt(compiled, values, name) {
       steps
         .flatMap(({ writes }) => writes)
         .findLast(([node, key]) => node === id && key === column);
-    return { value: last(outputs[0], "v")[2], slope: last(name, "g")?.[2] ?? 0 };
+    const [value, slope] = [last(outputs[0], "v")[2], last(name, "g")?.[2] ?? 0];
+    return Number.isFinite(value - slope) ? { value, slope } : null;
   } catch {
     return null;
   }

@@ -11,6 +11,7 @@ import {
   symbolToken,
   valuesIn,
 } from "./notation.js";
+import { explain, madeHere } from "./not_finite.js";
 import { OPERATIONS } from "./rules.js";
 import { computedStep, givenStep, pulledStep, pushedStep, seedStep } from "./sentences.js";
 import { valueOf } from "./text.js";
@@ -47,6 +48,7 @@ function occurrence(args, slot) {
 }
 
 const numberOfOperand = (a) => (isValue(a) ? a.number : a);
+// A pair: what the rule reads, an operand's place or -1 for the result, and the rule.
 const declaredRule = (name, slot, way) => {
   const { kind, pulls, pushes } = OPERATIONS[name];
   return kind === "constant"
@@ -55,7 +57,7 @@ const declaredRule = (name, slot, way) => {
 };
 
 // What a rule computes of a cotangent or tangent g for an operation that has run.
-function runRule({ reads, rule }, g, made) {
+function runRule([reads, rule], g, made) {
   const read = reads.map((source) =>
     source < 0 ? made.number : numberOfOperand(made.args[source]),
   );
@@ -67,6 +69,7 @@ export class Recorder {
     Object.assign(this, { nodes: [], edges: [], steps: [], inputs: [], outputs: [], seeds: {} });
     this.taken = new Set(names);
     this.asked = new Set(); // conditions: they lead to what runs
+    this.made = {}; // of values that are not finite: what says why, where they were made so
     this.counts = { v: 0, c: 0 };
     this.keeping = new Set();
     this.dead = [];
@@ -165,6 +168,7 @@ export class Recorder {
       facts = this.add(id, "op", expr, made),
       span = this.place.span();
     Object.assign(facts, { op, span, saved: this.savedBy(made, operands) });
+    this.made[id] = madeHere(made, args.map(numberOfOperand), symbols);
     if (facts.saved.length) this.keeping.add(id);
     operands.forEach((src, slot) => {
       if (src === null) return;
@@ -184,7 +188,7 @@ export class Recorder {
     if (!history) return [];
     const rules = args.map((a, slot) => (isValue(a) && a.history ? declaredRule(op, slot) : null));
     const names = rules.flatMap((rule) =>
-      (rule?.reads ?? []).map((source) => (source < 0 ? id : operands[source])),
+      (rule?.[0] ?? []).map((source) => (source < 0 ? id : operands[source])),
     );
     return [...new Set(names)].filter((name) => name !== null);
   }
@@ -266,7 +270,7 @@ export class Recorder {
     const contrib = { edge, upstream: valueOf(adjoint), product: valueOf(part) };
     Object.assign(contrib, { after: valueOf(after), local: valueOf(local) });
     if (before !== undefined) contrib.before = valueOf(before);
-    const sources = rule.reads.map((s) => (s < 0 ? id : isValue(args[s]) ? args[s].id : null)),
+    const sources = rule[0].map((s) => (s < 0 ? id : isValue(args[s]) ? args[s].id : null)),
       uses = [...new Set(sources)].filter((one) => one !== null);
     const places = args.map((a) => (isValue(a) ? symbolToken(a.id) : a)),
       bar = symbolToken(id, "bar", "g");
@@ -288,6 +292,7 @@ export class Recorder {
     this.noteFreed();
     const used = new Set(this.steps.flatMap(({ writes }) => writes.map(([, column]) => column)));
     this.markDangling();
+    explain(this);
     return {
       ...{ schema: "minigrad.trace/1", title, source: { code } },
       ...{ inputs: this.inputs, outputs: this.outputs, seed: this.seeds },

@@ -63,8 +63,9 @@ export function derivativeOf(out, input, values, longest) {
       const own = tangentOf(argument),
         declared = (pushes ?? pulls)?.[slot];
       if (own === 0 || !declared) return;
-      const read = declared.reads.map((s) => formulaOf(s < 0 ? value : value.args[s]));
-      sum = TIDY.add(sum, declared.rule(TIDY, own, ...read, value.params));
+      const [reads, rule] = declared,
+        read = reads.map((s) => formulaOf(s < 0 ? value : value.args[s]));
+      sum = TIDY.add(sum, rule(TIDY, own, ...read, value.params));
     });
     tangents.set(value, sum);
     return sum;
@@ -104,7 +105,7 @@ function joinedConditions(sign, a, b) {
 // The program that computes a formula in the language of the page, in which it can be
 // differentiated again: a value that is used twice has a name, and a choice is an `if`. name: of
 // the input that a constant formula does not depend on; inputs: the names of all. Null where the
-// language has no word for an operation.
+// language has no word for an operation or a number.
 export function programOf(found, name, inputs) {
   const lines = [],
     texts = new Map(),
@@ -119,6 +120,7 @@ export function programOf(found, name, inputs) {
     return own;
   };
   const text = (f, least = 0) => {
+    if (!f?.args && !f?.input && !Number.isFinite(f)) throw new TypeError("no word for it");
     if (!f?.args) return f?.input ?? (f < 0 || Object.is(f, -0) ? `(${f})` : String(f));
     if (!texts.has(f)) {
       const own = spelled(f),
@@ -151,7 +153,7 @@ export function programOf(found, name, inputs) {
     const result = text(found);
     lines.push(found?.args || found?.input ? result : `${result} + 0*${name}`);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // an operation without a word
+    if (!(error instanceof TypeError)) throw error; // something without a word
     return null;
   }
   return lines.join("\n");

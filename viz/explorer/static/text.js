@@ -1,29 +1,9 @@
 // Numbers and formulas as lines of text, as minigrad/trace/text.py writes them.
 
-const WORDS_FOR = { nan: "NaN", inf: "∞", "-inf": "−∞", true: "True", false: "False" };
+import { short } from "../../static/viewer/numbers.js";
 
-// 4 significant digits, 6 from 1,000 to a million; a tie is rounded away from zero.
-export function numberText(value) {
-  if (typeof value !== "number" || !Number.isFinite(value))
-    return WORDS_FOR[String(valueOf(value))];
-  if (value === 0) return "0";
-  const size = Math.abs(value),
-    large = size >= 1000 && size < 1e6;
-  const [mantissa, power] = size.toExponential(large ? 5 : 3).split("e"),
-    exponent = Number(power);
-  const sign = value < 0 ? "−" : "";
-  if (exponent < -4 || exponent >= (large ? 6 : 4))
-    return `${sign}${bare(mantissa)}e${exponent < 0 ? "−" : ""}${Math.abs(exponent)}`;
-  return sign + bare(placed(mantissa.replace(".", ""), exponent));
-}
-
-const bare = (text) => (text.includes(".") ? text.replace(/\.?0*$/, "") : text);
-
-function placed(digits, exponent) {
-  if (exponent < 0) return `0.${"0".repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return `${whole}.${digits.slice(exponent + 1)}`;
-}
+const TRUTHS = { true: "True", false: "False" }; // as Python writes them
+export const numberText = (value) => TRUTHS[value] ?? short(valueOf(value));
 
 // A value of a Trace: what JSON has no number for is a word.
 export function valueOf(value) {
