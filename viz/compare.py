@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,15 @@ class Comparison(StepperDocument):
 
     def __repr__(self) -> str:
         t, found = words(self._lang), self.divergence
+        within = self.document["union"]["beside"].get("within", {})
+        a, b = self._names
+        steps = [
+            t("pairSteps", node=node, first=first, second=second, a=a, b=b)
+            for node, (first, second) in islice(within.items(), 3)
+        ]
+        return " ".join([self._parted(found, t), *steps])
+
+    def _parted(self, found: Divergence | None, t: Words) -> str:
         if found is None or self._reference:
             return difference(self.first, found, t, self._names)
         said = self._said(found, t)

@@ -28,10 +28,11 @@ SHARED_MARK = "′"
 
 def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any]:
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
-    that differ as ``[node, column, the second's value or None]`` and the nodes that only one has,
-    ``{node: 0 or 1}``. name: what the second is called; its own steps have it as ``"by"``.
+    that differ as ``[node, column, the second's value or None]``, the nodes that only one has,
+    ``{node: 0 or 1}``, and where one needs more steps, how many each takes, ``{node: [1, 2]}``.
+    name: what the second is called; its own steps have it as ``"by"``.
     """
-    twin = twins(dict(first), dict(second))
+    twin, within = twins(dict(first), dict(second))
     quiet, numbers = literals(dict(first), dict(second), twin)
     kept = {*twin.values(), *second["outputs"]}
     numbers = {node: value for node, value in numbers.items() if node not in kept}
@@ -51,11 +52,11 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
         for step in second["steps"]
         if (told := _translated(step, names, edges, late, alone)) is not None
     ]
-    order = "vdg"
+    order, both = "vdg", [*first["edges"], *more]
     document: dict[str, Any] = {
         **{key: value for key, value in first.items() if key not in ("layout", "jacobian")},
-        "nodes": [*first["nodes"], *(_moved(n, names) for n in own)],
-        "edges": [*first["edges"], *more],
+        "nodes": _in_order([*first["nodes"], *(_moved(n, names) for n in own)], both),
+        "edges": both,
         "columns": sorted([*first["columns"], *added], key=lambda c: order.index(c["key"])),
         "steps": [*first["steps"], *steps],
     }
@@ -63,7 +64,31 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     only |= dict.fromkeys(sorted(alone), 1)
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
+    if within:
+        document["beside"]["within"] = {
+            node: [len(inner) + 1 for inner in both] for node, both in within.items()
+        }
     return document
+
+
+def _in_order(nodes: list[dict[str, Any]], edges: list[Any]) -> list[dict[str, Any]]:
+    """The nodes, each after its operands: what the second has in several steps may lead to a node
+    of the first."""
+    sources: dict[str, list[str]] = {}
+    for edge in edges:
+        sources.setdefault(edge["dst"], []).append(edge["src"])
+    waiting, out = {node["id"]: node for node in nodes}, []
+
+    def place(name: str) -> None:
+        node = waiting.pop(name, None)
+        if node is not None:
+            for source in sources.get(name, ()):
+                place(source)
+            out.append(node)
+
+    for node in nodes:
+        place(node["id"])
+    return out
 
 
 _LISTS = ("add", "drops", "free", "holds", "keep", "uses")

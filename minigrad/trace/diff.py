@@ -1,12 +1,13 @@
 """Where two Traces part: the first step at which a student's engine does something else than the
 reference.
 
-Nodes are matched by the operation and the operands that they are made from, so labels may differ.
-A number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. The comparison
-is by what was computed, in the order of the reference: a different legal order of the backward pass
-is not a difference, a different value is. Where both Traces tell what was sent along an edge, that
-is compared first: it names the operation whose rule is wrong, while the sums only show where the
-damage arrives.
+Nodes are matched by the operation and the operands that they are made from, so labels may differ. A
+number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. A value that the
+other makes from the same operands in more or fewer steps (`3 - x` as `x * -1`, then `+ 3`) is the
+same value. The comparison is by what was computed, in the order of the reference: a different legal
+order of the backward pass is not a difference, a different value is. Where both Traces tell what
+was sent along an edge, that is compared first: it names the operation whose rule is wrong, while
+the sums only show where the damage arrives.
 """
 
 from __future__ import annotations
@@ -168,9 +169,12 @@ def _negative(value: Any) -> Any:
 
 def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
     """Each node's twin; where not all have one, the first difference of the two graphs."""
-    found = twins(reference, other)
+    found, within = twins(reference, other)
     numbers = literals(reference, other, found)
     known = {*found, *numbers[0]}, {*found.values(), *numbers[1]}
+    for inner in within.values():
+        for side, nodes in zip(known, inner, strict=True):
+            side.update(nodes)
     ours, theirs = (
         [node for node in trace["nodes"] if node["id"] not in some]
         for trace, some in zip((reference, other), known, strict=True)
@@ -244,22 +248,33 @@ def _leaves(first: Trace, second: Trace) -> dict[str, str]:
     return found | dict(zip(ours if alike else inputs, theirs, strict=False))
 
 
-def twins(first: Trace, second: Trace) -> dict[str, str]:
+Within = dict[str, tuple[list[str], list[str]]]
+"""Nodes that one Trace makes in more steps than the other, and the inner steps of both."""
+
+
+def twins(first: Trace, second: Trace) -> tuple[dict[str, str], Within]:
     """For each node of the first Trace its twin in the second: inputs by name or position,
-    parameters by position, constants by value or else position, then by operation and operands. A
-    number within an operation is as good as a node for it.
+    parameters by position, constants by value or else position, then by operation and operands, or
+    by value and the operands behind several steps. A number within an operation is as good as a
+    node for it.
     """
-    found = _leaves(first, second)
+    if len(first["nodes"]) > len(second["nodes"]):  # the steps of one node are found in the longer
+        back, inner = twins(second, first)
+        turned = {back[node]: (ours, theirs) for node, (theirs, ours) in inner.items()}
+        return {ours: theirs for theirs, ours in back.items()}, turned
+    found, within = _leaves(first, second), Within()
     our_way, their_way = map(_Made, (first, second), literals(first, second, found))
     waiting: dict[Any, list[str]] = {}
     for node in second["nodes"]:
         for key in their_way.keys(node) if "op" in node else ():
             waiting.setdefault(key, []).append(node["id"])
     taken: set[str] = set()
+    several = SeveralSteps((our_way, their_way), (first, second), found)
     for node in first["nodes"]:
-        if "op" not in node or not all(one in found for one in our_way.operands[node["id"]]):
+        if "op" not in node:
             continue
-        for key in our_way.keys(node, found):
+        known = all(one in found for one in our_way.operands[node["id"]])
+        for key in our_way.keys(node, found) if known else ():
             same = [one for one in waiting.get(key, []) if one not in taken]
             if same:
                 numbers = our_way.numbers(node)
@@ -267,6 +282,90 @@ def twins(first: Trace, second: Trace) -> dict[str, str]:
                 found[node["id"]] = twin = next(alike, same[0])
                 taken.add(twin)
                 break
+        else:
+            way = several.found(node["id"], taken)
+            if way is not None:
+                found[node["id"]], within[node["id"]] = way
+                taken |= {way[0], *way[1][1]}
+    return found, within
+
+
+MOST_STEPS = 8
+"""Inner steps of a value that another engine makes in one."""
+
+
+class SeveralSteps:
+    """Finds for a node of the first of two Traces the node of the second that has its value and is
+    made from the same operands in another number of steps.
+
+    ways: how the nodes of both are made; found: the twins that are known, which grow meanwhile.
+    """
+
+    def __init__(self, ways: Any, traces: tuple[Trace, Trace], found: dict[str, str]) -> None:
+        self._ways, self._traces, self._found = ways, traces, found
+        self._users = [_users(trace) for trace in traces]
+        self._order = {node["id"]: i for i, node in enumerate(traces[1]["nodes"])}
+
+    @functools.cached_property
+    def _values(self) -> list[dict[tuple[str, str], Any]]:
+        return [state_at(trace, len(trace["steps"])).cells for trace in self._traces]
+
+    def found(self, node: str, taken: set[str]) -> tuple[str, tuple[list[str], list[str]]] | None:
+        """The twin, and the inner steps of both that serve nothing else."""
+        value = self._values[0].get((node, "v"))
+        behind, inner = self._behind(0, node, self._found)
+        if value is None or not behind:
+            return None
+        wanted = {self._found[one] for one in behind}
+        start = min(wanted, key=lambda one: len(self._users[1][one]))
+        for other in self._reached(start, taken):
+            operands, steps = self._behind(1, other, taken)
+            theirs = self._values[1].get((other, "v"))
+            if operands != wanted or len(steps) == len(inner) or theirs is None:
+                continue
+            if agree(value, theirs, rtol=1e-6, atol=1e-9):
+                return other, (self._alone(0, node, inner), self._alone(1, other, steps))
+        return None
+
+    def _behind(self, side: int, node: str, known: Any) -> tuple[set[str], list[str]]:
+        """What a node is made from that has a twin or that no operation makes, single numbers left
+        out, and the steps between; nothing where there are too many."""
+        way, behind, inner = self._ways[side], set(), list[str]()
+        queue = [*way.operands[node]]
+        while queue:
+            one = queue.pop()
+            made = "op" in way.nodes[one]
+            if made and one not in known and one not in inner:
+                inner.append(one)
+                queue += way.operands[one]
+            elif not made and one not in (self._found if side == 0 else self._found.values()):
+                return set(), []
+            elif one not in inner and way.nodes[one]["kind"] != "const":
+                behind.add(one)
+            if len(inner) > MOST_STEPS:
+                return set(), []
+        return behind, inner
+
+    def _reached(self, start: str, taken: set[str]) -> list[str]:
+        """The nodes of the second Trace without a twin that are made from a node in a few steps,
+        by their order."""
+        reached: set[str] = set()
+        last = {start}
+        for _ in range(MOST_STEPS + 1):
+            last = {user for one in last for user in self._users[1][one]} - taken - reached
+            reached |= last
+        return sorted(reached, key=self._order.__getitem__)
+
+    def _alone(self, side: int, node: str, inner: list[str]) -> list[str]:
+        """Of inner steps those that are used for this node alone."""
+        own = {node, *inner}
+        return [one for one in inner if own.issuperset(self._users[side][one])]
+
+
+def _users(trace: Trace) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {node["id"]: [] for node in trace["nodes"]}
+    for edge in trace["edges"]:
+        found[edge["src"]].append(edge["dst"])
     return found
 
 

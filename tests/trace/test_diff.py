@@ -304,6 +304,63 @@ def test_a_node_for_a_number_is_the_number_in_the_operation(f, monkeypatch):
     assert found.kind == "value" and found.column == "g"
 
 
+class InSteps(Wrapped):
+    """A value of an engine that has sums, products and powers alone, as many first engines do."""
+
+    def _made(self, *what):
+        made = super()._made(*what)
+        made.__class__ = InSteps
+        return made
+
+    def __sub__(self, other):
+        return self + other * -1
+
+    def __rsub__(self, other):
+        return self * -1 + other
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __rtruediv__(self, other):
+        return self**-1 * other
+
+
+@pytest.mark.parametrize(
+    ("f", "within"),
+    [
+        (lambda x, y: (3 - x) * y, {"v1": [1, 2]}),
+        (lambda x, y: x - y, {"v1": [1, 2]}),
+        (lambda x, y: x * y - x / y, {"v2": [1, 2], "v3": [1, 2]}),
+        (lambda x, y: (3 - x) * -x * y, {"v1": [1, 2]}),  # the same step is a node of both, too
+        (lambda x, y: 1 / (2 - (3 - x) * y), {"v1": [1, 2], "v3": [1, 2], "v4": [1, 2]}),
+    ],
+)
+def test_a_value_made_in_more_steps_is_the_same_value(f, within):
+    reference = trace_function(f, 2.0, 5.0, mode="reverse")
+    inputs = dict(zip(reference["inputs"], map(InSteps, (2.0, 5.0)), strict=True))
+    theirs = viz.trace_of(f(*inputs.values()), names=inputs)
+    assert first_divergence(reference, theirs) is None is first_divergence(theirs, reference)
+    for pair, order in (((reference, theirs), 1), ((theirs, reference), -1)):
+        shown = viz.compare(*pair, names=("a", "b"))
+        beside = shown.document["union"]["beside"]
+        assert [*beside["within"].values()] == [both[::order] for both in within.values()]
+        assert beside["cells"] == [] and {*beside["only"].values()} == {1 if order == 1 else 0}
+        assert repr(shown).startswith("The two traces agree in every value. Steps for v")
+        born = [node["id"] for node in shown.document["union"]["nodes"]]
+        ends = [(edge["src"], edge["dst"]) for edge in shown.document["union"]["edges"]]
+        assert all(born.index(src) < born.index(dst) for src, dst in ends)
+
+
+def test_a_wrong_value_or_a_wrong_rule_in_more_steps_is_a_difference(monkeypatch):
+    reference = trace_function(lambda x: 3 - x, 2.0, mode="reverse")
+    x = InSteps(2.0)
+    assert first_divergence(reference, viz.trace_of(x * -1 + 4, names={"x": x})).kind == "structure"
+    monkeypatch.setattr(InSteps, "wrong", "*")
+    x = InSteps(2.0)
+    found = first_divergence(reference, viz.trace_of(3 - x, names={"x": x}))
+    assert (found.node, found.column, found.expected, found.got) == ("x", "g", -1, -3)
+
+
 def test_a_number_that_the_engine_names_is_no_input():
     """A student's `one = Value(1.0)` is the reference's 1."""
     x, one = Wrapped(3.0), Wrapped(1.0)

@@ -50,6 +50,11 @@ function differenceBox(union, difference, names, t, go) {
   const said = difference
       ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
       : t("pairSame"),
+    steps = Object.entries(union.beside?.within ?? {})
+      .slice(0, 3)
+      .map(([node, [first, second]]) =>
+        t("pairSteps", { node, first, second, a: names[0], b: names[1] }),
+      ),
     { node, column, step, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column],
@@ -80,7 +85,7 @@ function differenceBox(union, difference, names, t, go) {
     "div",
     { class: "mg-root mg-strip", lang: t.lang },
     large,
-    h("p", { class: "mg-sumup", role: "status" }, said),
+    h("p", { class: "mg-sumup", role: "status" }, [said, ...steps].join(" ")),
     jump,
     legend.length > 0 && h("p", { class: "mg-pairname" }, legend.join(" · ")),
   );

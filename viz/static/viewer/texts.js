@@ -313,6 +313,7 @@ export const TEXTS = {
     // two Traces, and sliders
     pair: "Two traces",
     pairSame: "The two traces agree in every value.",
+    pairSteps: "Steps for {node}: {first} in {a}, {second} in {b}.",
     pairJump: "Go to the first difference",
     pairAt: "First difference, at step {step}. {say}",
     pairFirst: "first",
@@ -654,6 +655,7 @@ export const TEXTS = {
     lastValue: "最后",
     pair: "两条轨迹",
     pairSame: "两条轨迹的所有值都一致。",
+    pairSteps: "{node} 的步数：{a} 中为 {first}，{b} 中为 {second}。",
     pairJump: "跳到第一处差异",
     pairAt: "第一处差异在第 {step} 步：{say}",
     pairFirst: "第一条",
