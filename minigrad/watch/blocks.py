@@ -36,7 +36,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 _COMPOSED = tuple(
     f"{_OWN}{folder}{os.sep}"
-    for folder in (f"nn{os.sep}functional", "extras", "fft", "linalg", "signal", "special")
+    for folder in (f"nn{os.sep}functional", *"arrays extras fft linalg signal special".split())
 )
 """Folders whose public functions are compositions of operations."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
