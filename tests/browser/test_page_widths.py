@@ -232,6 +232,23 @@ def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
     assert answers == [], "the answers to a question are not shown"
 
 
+def test_on_a_phone_what_will_be_found_stands_inside_the_panel(show):
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(3, 4))
+    trace = trace_function(lambda inputs: model(inputs).square().sum(), np.ones((5, 3)))
+    viewer = show(trace, 390)
+    found = viewer.locator(".mg-found")
+    assert found.count() == 4 and "0.weight”: between" in found.nth(2).text_content()
+    cut = """all => all.filter((one) => {
+        const range = document.createRange(), box = one.getBoundingClientRect();
+        range.selectNodeContents(one);
+        return [...range.getClientRects()].some(
+            (one) => one.right > box.right || one.bottom > box.bottom);
+    }).map((one) => one.textContent)"""
+    assert found.evaluate_all(cut) == []
+    assert viewer.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def two_layers(x, W1, b1, W2, b2):
     return ((mg.tanh(x @ W1 + b1) @ W2 + b2) ** 2).mean()
 

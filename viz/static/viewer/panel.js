@@ -58,18 +58,22 @@ export function drawPanel(trace, t, stateAt, inputs) {
     ].flatMap(([kinds, column, accent]) =>
       trace.nodes
         .filter((node) => kinds.includes(node.kind) && state.has(key(node.id, column)))
-        .map((node) => [
-          { t: "sym", ...labelOf(node), accent, node: node.id },
-          ...held(state.get(key(node.id, column))),
-        ]),
+        .map((node) =>
+          held(
+            { t: "sym", ...labelOf(node), accent, node: node.id },
+            state.get(key(node.id, column)),
+          ),
+        ),
     );
     const further = all.splice(MOST_FOUND).length;
-    return further ? [...all, [{ text: t("further", { n: further }) }]] : all;
+    return further ? [...all, t("further", { n: further })] : all;
   }
-  function held(value) {
+  function held(name, value) {
     const text = brief(value, 24),
       range = rangeIn(text, value, t);
-    return range ? [{ text: range }] : [{ t: "op", text: "=" }, { t: "row", text }];
+    return range
+      ? [equation([name]), range]
+      : equation([name, { t: "op", text: "=" }, { t: "row", text }], 0);
   }
   // Everything but the sentence, which is announced when it changes; that is returned. The message
   // of an operation that fails stands above already.
@@ -83,9 +87,12 @@ export function drawPanel(trace, t, stateAt, inputs) {
     say.classList.toggle("mg-needed", Boolean(decides || fails || nonfinite));
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
-      ...(step ? arithmetic(step, state) : preview ? found(preview) : []).map((tokens) =>
-        h("span", { class: step ? "mg-sum" : "mg-sum mg-found" }, equation(tokens, 0)),
-      ),
+      ...(step
+        ? arithmetic(step, state).map((tokens) => equation(tokens, 0))
+        : preview
+          ? found(preview)
+          : []
+      ).map((parts) => h("span", { class: step ? "mg-sum" : "mg-sum mg-found" }, parts)),
     );
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     if (step) return sentence(step, t, names);
