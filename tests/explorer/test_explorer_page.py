@@ -64,6 +64,40 @@ def test_typing_sliding_sharing_and_reopening(opened, visit):
     visit.assert_clean()
 
 
+def test_a_function_that_is_pasted_whole_becomes_its_body(opened, visit):
+    tab = opened()
+    field = tab.locator(".mgx-formula")
+    head = (
+        "import numpy as np\nfrom math import pi\n\n@jit\ndef f(x: float, n: float = 2) -> float:\n"
+    )
+    for text, becomes in {
+        f'{head}    """Two\n    lines: this."""\n    y: float = np.sin(x)*n\n\n'
+        "    return y*math.pi  # a result\n\nprint(f(2))\n": "n = 2\ny = sin(x)*n\ny*pi",
+        "def f(x):\n\treturn torch.sin(x)": "sin(x)",
+        "def f(x1, x2): return mg.log(x1) + x1*x2": "log(x1) + x1*x2",
+        "f = lambda x, y: x*y + np.exp(x)": "x*y + exp(x)",
+        "def f(x):\n    return (x\n            + x*x)\n": "(x\n        + x*x)",
+        "def f(x):\n    for i in range(3):\n        x = x*x\n    return x": (
+            "for i in range(3):\n    x = x*x\nx"
+        ),
+        "def f(x):\n    if x > 0: y = x\n    else: y = -x\n    return y": (
+            "if x > 0: y = x\nelse: y = -x\ny"
+        ),
+    }.items():
+        field.fill(text)
+        assert field.input_value() == becomes
+        tab.locator(".mgx-problem").get_by_text("cannot").wait_for(state="detached")
+        assert title(tab).startswith(becomes[:2])
+    said = lambda text: (field.fill(text), tab.locator(".mgx-said").wait_for())
+    said("def f(x):\n    if x > 0:\n        return x\n    return -x")
+    assert "return cannot be used" in tab.locator(".mgx-problem").inner_text()
+    said("def f(x):\n    return x.sin()")
+    assert "a dot after a name" in tab.locator(".mgx-problem").inner_text()
+    said("def f(x):\n    retur")
+    assert field.input_value() == "def f(x):\n    retur"
+    visit.assert_clean()
+
+
 def test_a_variable_may_be_named_like_a_member_of_an_object(opened, visit):
     tab = opened()
     for name in ("toString", "hasOwnProperty", "constructor"):

@@ -11,6 +11,7 @@ import { EXAMPLES, exampleMenu } from "./examples.js";
 import { fieldsOf } from "./fields.js";
 import { grammarBox } from "./grammar.js";
 import { withPlaces } from "./measure.js";
+import { pasted } from "./pasted.js";
 import { GRAMMAR } from "./rules.js";
 import { shareButtons } from "./sharing.js";
 
@@ -136,7 +137,8 @@ export function explore(place, { panels = [] } = {}) {
     change({ views: on ? ["predict"] : [] });
   }
   function typed() {
-    state.f = formula.value;
+    state.f = pasted(formula.value);
+    if (state.f !== formula.value) write();
     grow();
     clearTimeout(waiting);
     if (mayBecomeFunction()) waiting = setTimeout(() => update(), WAIT);
