@@ -113,6 +113,11 @@ class Graded:
         return given | {item: mark.points for item, mark in self.marks.items()}
 
     @property
+    def waiting(self) -> bool:
+        """Whether no exercise has been begun, though the submission could be read."""
+        return bool(self.judgements) and not any(j.started for j in self.judgements)
+
+    @property
     def noticed(self) -> list[str]:
         """Why a person should look: nothing could be run, something in the code, or what did not
         run to its end. It changes no points."""

@@ -69,9 +69,10 @@ def test_no_button_of_the_controls_stands_alone_in_a_line(show, visit, width):
 @pytest.mark.parametrize("exercises", [3, 12])
 def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_path, exercises):
     names = [f"exercise_{i}" for i in range(exercises)] if exercises > 3 else ["f", "g", "Counter"]
-    given = [SimpleNamespace(exercise=name, points=2.0) for name in names]
+    given = [SimpleNamespace(exercise=name, points=2.0, max=2.0, full=True) for name in names]
     students = ["Zoë_Müller", "Éva_Öz", *(f"Fu_no_{n}" for n in range(28))]
-    found = [SimpleNamespace(student=s, points=6.0, judgements=given) for s in students]
+    more = {"judgements": given, "waiting": False}
+    found = [SimpleNamespace(student=s, points=6.0, **more) for s in students]
     named = [SimpleNamespace(name=name, max_points=2.0) for name in names]
     sheet = SimpleNamespace(title="Lab 1", exercises=named, max_points=6.0)
     visit.page.set_viewport_size({"width": 390, "height": 844})
@@ -79,8 +80,8 @@ def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_
     link = open_text(visit, tmp_path, text, "tbody a")
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     table = visit.page.locator(".wide")
-    more = table.evaluate("e => e.scrollWidth - e.clientWidth")
-    assert (more > 0) == (exercises == 12)
+    wider = table.evaluate("e => e.scrollWidth - e.clientWidth")
+    assert (wider > 0) == (exercises == 12)
     table.evaluate("e => { e.scrollLeft = 10_000; }")
     assert link.bounding_box()["x"] >= 0
     shown = visit.page.locator("tbody a").all_inner_texts()
@@ -89,8 +90,8 @@ def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_
     slowest = [(student, 0.01, "Counter") for student in students[:10]]
     pairs = [SimilarPair(*students[k : k + 2], 0.8, 14) for k in range(15)]
     mistakes = [("Only nodes that use x2 send it something", students)]
-    exercise = ExerciseReport("f", "f", 2.0, 1.0, 9, 9, 12, [("answer", 9)], mistakes)
-    report = ClassReport("x", 7.0, [], [exercise], [], slowest, pairs, [])
+    exercise = ExerciseReport("f", "f", 2.0, 1.0, 9, 9, 6, students[:6], [("answer", 9)], mistakes)
+    report = ClassReport("x", 7.0, [1.0], [exercise], students[:6], [], slowest, pairs, [])
     open_text(visit, tmp_path, report_html(report), "h1")
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     visit.assert_clean()

@@ -393,7 +393,8 @@ def test_everybody_gets_two_pages_and_the_instructor_an_index(graded, tmp_path):
 
 def test_the_index_sorts_students_by_name_and_number():
     wanted = ["Éva 2", "Éva 10", "Fu", "student_1", "student_2", "student_10", "Zoë"]
-    found = [SimpleNamespace(student=s, points=1.0, judgements=[]) for s in sorted(wanted)]
+    given = {"points": 1.0, "judgements": [], "waiting": False}
+    found = [SimpleNamespace(student=s, **given) for s in sorted(wanted)]
     sheet = SimpleNamespace(title="Lab 1", exercises=[], max_points=1.0)
     for make in (site.index_html, site.index_markdown):
         text = make(found, sorted(wanted), sheet).replace("\\", "")
@@ -471,6 +472,8 @@ def test_the_report_says_what_was_seen(graded):
     assert sorted(found.points) == [0.0, 4.0, 4.0, 5.0, 7.0]
     g = next(e for e in found.exercises if e.name == "g")
     assert (g.full, g.some, g.none, g.max, g.mean) == (3, 0, 1, 2.0, 1.5)
+    f = next(e for e in found.exercises if e.name == "f")
+    assert [who for who in f.waiting if who.startswith(("index", "Eve"))] and not found.waiting
     assert {student.split()[0]: why for student, why in found.looks}.keys() == {"Eve", "=cmd"}
     assert found.slowest[0][1] >= found.slowest[-1][1] > 0
     page = report.report_html(found)
@@ -480,6 +483,24 @@ def test_the_report_says_what_was_seen(graded):
         and "default-src 'none'" in page
         and 'style="' not in page
     )
+
+
+def test_who_has_not_begun_is_told_from_who_is_wrong(graded):
+    sheet, (first, read) = load_sheet(graded[0]), of(graded, "bob", "ada")
+    nothing = lambda groups: [replace(g, right=0) for g in groups]
+    lines = [replace(j, points=0.0, items=[], groups=nothing(j.groups)) for j in read.judgements]
+    waiting = replace(read, record=read.record | {"student": "<late>"}, judgements=lines)
+    found = report.class_report([first, waiting], sheet)
+    assert found.waiting == ["<late>"]
+    assert [e.waiting for e in found.exercises] == [["<late>"]] * len(found.exercises)
+    page = report.report_html(found)
+    assert "○ 1 have not begun: &lt;late&gt;." in page
+    assert page.count("○ not begun: &lt;late&gt;") == len(found.exercises)
+    table = site.index_html([first, waiting], ["a", "b"], sheet)
+    assert "○ 1 of 2 have not begun: &lt;late&gt;" in table
+    assert table.count(">○</td>") == len(sheet.exercises)
+    unread = of(graded, "=cmd")
+    assert "– 1 of 1 could not be read: =cmd" in site.index_html(unread, ["a"], sheet)
 
 
 def test_files_that_are_the_same_byte_for_byte_are_named(graded, tmp_path):
@@ -497,7 +518,7 @@ def test_files_that_are_the_same_byte_for_byte_are_named(graded, tmp_path):
 
 
 def test_the_report_of_a_class_without_hand_ins():
-    page = report.report_html(report.ClassReport("x", 7.0, [], [], [], [], [], []))
+    page = report.report_html(report.ClassReport("x", 7.0, [], [], [], [], [], [], []))
     assert "No submission has been graded yet." in page
 
 
@@ -589,7 +610,7 @@ def test_the_evidence_is_the_parts_that_are_alike():
 def test_the_report_shows_both_parts_of_a_pair_as_text():
     passage = similarity.Passage("if x < 1: '<script>'", "def g(): ...", 0.9, (3, 7))
     made = report.ClassReport(
-        "x", 7.0, [1.0], [], [], [], [similarity.SimilarPair("<a>", "b", 0.8, 12)], []
+        "x", 7.0, [1.0], [], [], [], [], [similarity.SimilarPair("<a>", "b", 0.8, 12)], []
     )
     made.passages["<a>", "b"] = [passage]
     page = report.report_html(made)

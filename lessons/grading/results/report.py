@@ -33,7 +33,7 @@ NAMES = 12
 @dataclass
 class ExerciseReport:
     """An exercise in the class. full, some, none: how many have all points, a part of them, no
-    points; groups: (name, how many have it);
+    points though they have begun; waiting: who has not begun; groups: (name, how many have it);
     mistakes: (name of the misconception, students).
     """
 
@@ -44,20 +44,23 @@ class ExerciseReport:
     full: int
     some: int
     none: int
+    waiting: list[str]
     groups: list[tuple[str, int]] = field(default_factory=list)
     mistakes: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
 @dataclass
 class ClassReport:
-    """All of it. looks: (student, why a person should look); slowest: (student, CPU seconds, the
-    exercise with the longest call); copies: students who handed in one and the same file.
+    """All of it. waiting: who has begun no exercise; looks: (student, why a person should look);
+    slowest: (student, CPU seconds, the exercise with the longest call); copies: students who
+    handed in one and the same file.
     """
 
     sheet: str
     max: float
     points: list[float]
     exercises: list[ExerciseReport]
+    waiting: list[str]
     looks: list[tuple[str, str]]
     slowest: list[tuple[str, float, str]]
     pairs: list[SimilarPair]
@@ -93,6 +96,7 @@ def class_report(
             for name in (e.name for e in sheet.exercises)
             if any(r.judgements for r in found)
         ],
+        [r.student for r in found if r.waiting],
         [(r.student, why) for r in found for why in r.noticed],
         _slowest(found),
         pairs,
@@ -136,7 +140,8 @@ def _exercise(name: str, found: Sequence[Graded]) -> ExerciseReport:
         sum(j.points for _, j in judged) / len(judged),
         sum(j.full for _, j in judged),
         sum(not j.full and j.points > 0 for _, j in judged),
-        sum(j.points == 0 and not j.full for _, j in judged),
+        sum(j.started and j.points == 0 and not j.full for _, j in judged),
+        [student for student, j in judged if not (j.started or j.full or j.points > 0)],
         [(g.name, groups[g.name]) for g in first.groups],
         sorted(mistakes.items(), key=lambda item: (-len(item[1]), item[0])),
     )
@@ -241,6 +246,8 @@ def _summary(report: ClassReport) -> str:
         f"{_people(len(points))}, {sum(points) / len(points):.3g} of {report.max:g} points on"
         f" average, half of them at least {median:.3g}."
     )
+    if report.waiting:
+        said += f"</p><p>○ {len(report.waiting)} have not begun: {_named(report.waiting)}."
     return f"<p>{said}</p>{_histogram(points, report.max)}"
 
 
@@ -275,16 +282,17 @@ def _histogram(points: Sequence[float], most: float) -> str:
 
 
 def _exercise_html(e: ExerciseReport) -> str:
-    count = e.full + e.some + e.none
-    shares = [round(100 * n / count) for n in (e.full, e.some)]
+    count = e.full + e.some + e.none + len(e.waiting)
     bar = "".join(
-        f'<span class="{kind} w{max(share, 0)}"></span>'
-        for kind, share in zip("fsn", (*shares, 100 - sum(shares)), strict=True)
+        f'<span class="{kind} w{round(100 * n / count)}"></span>'
+        for kind, n in zip("fsn", (e.full, e.some, e.none), strict=True)
     )
     counts = (
-        f"✓ {e.full} have everything, ◐ {e.some} a part of it, ✗ {e.none} nothing; {e.mean:.3g} of"
-        f" {e.max:g} points on average"
+        f"✓ {e.full} have everything, ◐ {e.some} a part of it, ✗ {e.none} nothing right, ○"
+        f" {len(e.waiting)} have not begun; {e.mean:.3g} of {e.max:g} points on average"
     )
+    if e.waiting:
+        counts += f"<br>○ not begun: {_named(e.waiting)}"
     groups = [(html.escape(name), f"{n} of {count}") for name, n in e.groups]
     parts = [
         f'<section><h2>{html.escape(e.title)}</h2><p class="soft">{counts}</p><div class="bar"'

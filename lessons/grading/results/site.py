@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .. import pages
 from ..grades import Graded
+from ..judge import Judgement
 from ..sheet import Sheet
 
 
@@ -127,15 +128,39 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
     heads = ["student", *(f"{name} (of\N{NO-BREAK SPACE}{most:g})" for name, most in worth)]
     rows = []
     for result, name in _sorted(found, names):
-        points = {j.exercise: j.points for j in result.judgements}
-        cells = [f"{points.get(e.name, 0.0):g}" for e in sheet.exercises]
+        judged = {j.exercise: j for j in result.judgements}
+        cells = [_points_cell(judged.get(e.name)) for e in sheet.exercises]
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
         rows.append((link, f"<strong>{result.points:g}</strong>", *cells))
     body = (
         f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
+        f'{_waiting([result for result, _ in _sorted(found, names)])}<p class="soft">○ not begun, ✗ not yet right, – not read</p>'
         f"{pages.wide('points', pages.table(heads, rows, points=range(1, len(heads))))}</main>"
     )
     return pages.document(f"{sheet.title}: all students", body)
+
+
+def _points_cell(j: Judgement | None) -> str:
+    """The points of an exercise, and whether it is not begun or not right yet."""
+    if j is None:
+        return "–"
+    if j.full or j.points >= j.max:
+        return f"{j.points:g}"
+    return f"✗ {j.points:g}" if j.started or j.points else "○"
+
+
+def _waiting(found: Sequence[Graded]) -> str:
+    """Who has begun nothing, or has handed in nothing that could be read."""
+    waiting = [r.student for r in found if r.waiting]
+    unread = [r.student for r in found if not r.judgements]
+    return "".join(
+        f"<p>{sign} {len(who)} of {len(found)} {what}: {html.escape(', '.join(who))}</p>"
+        for sign, who, what in (
+            ("○", waiting, "have not begun"),
+            ("–", unread, "could not be read"),
+        )
+        if who
+    )
 
 
 def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
