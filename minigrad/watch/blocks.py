@@ -41,6 +41,8 @@ _COMPOSED = tuple(
 """Folders whose public functions are compositions of operations."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_DEEP = 8
+"""Calls inside one another through which a result is followed to its variable."""
 _SHORT = 32
 """Characters that a label holds."""
 
@@ -234,6 +236,17 @@ class Blocks:
             call = self._calls.get(frame)
             if call is not None or (calls.modules and _calls_a_module(frame)):
                 found.append((frame, call))
+            frame = frame.f_back
+        return found[::-1]
+
+    def running(self) -> list[FrameType]:
+        """The user's calls that run now, the innermost last, and no more than a few."""
+        found: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code is not Blocks.run.__code__ and len(found) < _DEEP:
+            call = self._calls.get(frame)
+            if call is not None and not call.composed:
+                found.append(frame)
             frame = frame.f_back
         return found[::-1]
 

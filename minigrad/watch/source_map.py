@@ -47,6 +47,7 @@ class SourceMap:
         self._codes = {} if code is None else {id(c): c for c in _nested(code)}
         self._positions: dict[int, list[Any]] = {}
         self._variables: dict[Range, str] = {}
+        self._others: dict[int, tuple[CodeType, dict[Range, str]]] = {}  # of other functions
         self.definition: Function | None = None
         self._looked: set[int] = set()  # frames whose variables were looked at, by id
         self._first, self._margin, self._lines = 1, 0, []
@@ -68,13 +69,7 @@ class SourceMap:
         self.definition = definition
         self._text = textwrap.dedent("\n".join(self._lines))
         self._margin = len(self._lines[0]) - len(self._text.split("\n")[0])
-        for node in ast.walk(definition):
-            assigned = _simple_assignment(node)
-            if assigned is not None:
-                target, value = assigned
-                self._variables[
-                    value.lineno, value.end_lineno or 0, value.col_offset, value.end_col_offset or 0
-                ] = target
+        self._variables.update(_assignments(definition))
 
     def source(self) -> dict[str, Any] | None:
         """The Trace's `source` entry. The file's name is left out: it would make equal programs
@@ -158,12 +153,20 @@ class SourceMap:
 
     def variable(self, frame: FrameType) -> str | None:
         """The name in `name = <the expression that frame is evaluating>`, if it stands in such
-        an assignment.
+        an assignment, of the traced function or of another one.
         """
-        if frame.f_code.co_nlocals > MOST_LOCALS:
+        code = frame.f_code
+        if code.co_nlocals > MOST_LOCALS:
             return None
+        if id(code) in self._codes:
+            variables = self._variables
+        else:
+            if id(code) not in self._others:
+                known = definition_of(code)
+                self._others[id(code)] = code, {} if known is None else _assignments(known[1])
+            variables = self._others[id(code)][1]
         found = self._range(frame)
-        return None if found is None else self._variables.get(found)
+        return None if found is None else variables.get(found)
 
     def outside(self, value: Any) -> str | None:
         """The variable by which the running call of the traced function knows a value that was made
@@ -328,8 +331,19 @@ def _fits(definition: Function, code: CodeType) -> bool:
     )
 
 
-def _simple_assignment(node: ast.AST) -> tuple[str, ast.expr] | None:
-    """`a` and what it is assigned in `a = …`, `a: T = …` and `(a := …)`."""
+def _assignments(definition: Function) -> dict[Range, str]:
+    """The variables of a function, by the places of what is assigned to them."""
+    found = filter(None, map(_simple_assignment, ast.walk(definition)))
+    return {
+        (at.lineno, at.end_lineno or 0, at.col_offset, at.end_col_offset or 0): target
+        for target, at in found
+    }
+
+
+def _simple_assignment(node: ast.AST) -> tuple[str, ast.expr | ast.AugAssign] | None:
+    """`a` and what makes its value in `a = …`, `a: T = …`, `(a := …)` and `a += …`."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return node.target.id, node
     if (
         isinstance(node, ast.Assign)
         and len(node.targets) == 1

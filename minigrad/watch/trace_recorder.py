@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 from .. import backend
 from ..core import observe, primitive
@@ -65,7 +65,7 @@ class OperationCall:
         "pushed",
         "span",
         "stage",
-        "variable",
+        "variables",
     )
 
     def __init__(
@@ -78,7 +78,8 @@ class OperationCall:
         self.names: list[str] = []  # of the results, once noted
         self.pushed: list[Any] = []  # what each operand contributed to the result's tangent
         self.span: list[int] | None = None
-        self.variable: tuple[FrameType, str] | None = None
+        # that the result may be for, of the traced function and of the calls inside it
+        self.variables: list[tuple[FrameType, str]] = []
         self.stage = "primal"
         self.of: str | None = None
         # of a pooling of several stages: the pooling, and which of its stages this operation is
@@ -113,7 +114,8 @@ class TraceRecorder(TraceWriter):
         self.adjoints = Adjoints(self, self._birth)
         self._by_array: dict[int, tuple[str, bytes]] = {}
         self._calls: dict[Event, OperationCall] = {}
-        self._assigned: tuple[FrameType, str, str, ref[Tensor]] | None = None
+        # where the latest result may have been assigned, and its node
+        self._assigned: tuple[list[tuple[FrameType, str]], str] | None = None
         self._reversing = False
         # of a pass during which the trace itself runs, in a hook
         self._outer_pass = state.running_pass
@@ -398,7 +400,8 @@ class TraceRecorder(TraceWriter):
             self._calls[event] = self._call(event)
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
-            self._note_variable()
+            if self._assigned is None or self.found(value) != self._assigned[1]:
+                self._note_variable()  # in `a += 1` the sum arrives in `a` after this
             if target.view_of is None or isinstance(current_node(target), Leaf):
                 self.name_of(value)
             else:  # what it means for the base: the same with a region replaced
@@ -463,7 +466,7 @@ class TraceRecorder(TraceWriter):
         if self._pooled and pooling is not None and event.args[0] is self._pooled[-1][1]:
             first = self._pooled[0][0]
             call = OperationCall(event.primitive, first.args, event.params, first.operands)
-            call.pooling, call.span, call.variable = pooling, first.span, first.variable
+            call.pooling, call.span, call.variables = pooling, first.span, first.variables
             call.stage, call.of = first.stage, first.of
             return call
         self._note_pooled()
@@ -515,17 +518,21 @@ class TraceRecorder(TraceWriter):
         """Where in the source the traced function stands."""
         frame = self.map.frame()
         if frame is not None:
-            call.span, variable = self.map.span(frame), self.map.variable(frame)
-            call.variable = None if variable is None else (frame, variable)
+            call.span = self.map.span(frame)
+        running = dict.fromkeys([*([] if frame is None else [frame]), *self.blocks.running()])
+        named = ((one, self.map.variable(one)) for one in running)
+        call.variables = [(one, variable) for one, variable in named if variable is not None]
 
     def _note_variable(self) -> None:
         """If the latest result was meant for a variable and has arrived there, the node gets the
         variable's name.
         """
         if self._assigned is not None:
-            frame, variable, name, tensor = self._assigned
-            if (held := self.map.held(frame).get(variable)) is not None and held is tensor():
-                self.by_id[name].setdefault("name", variable)
+            variables, name = self._assigned
+            for frame, variable in variables:
+                held = self.map.held(frame).get(variable)
+                if isinstance(held, Tensor) and self.found(held) == name:
+                    self.by_id[name].setdefault("name", variable)
             self._assigned = None
         self.map.look_again()
 
@@ -553,8 +560,8 @@ class TraceRecorder(TraceWriter):
             if inner.node is not None:
                 self.within[inner.node] = call.names[0]
         self._pooled = []
-        if call.variable is not None and isinstance(result, Tensor):
-            self._assigned = (*call.variable, call.names[0], ref(result))
+        if call.variables and isinstance(result, Tensor):
+            self._assigned = call.variables, call.names[0]
 
     def note(self, call: OperationCall, out: Tensor, index: int | None) -> str:
         """The node, the edges and the step of a result; its name."""

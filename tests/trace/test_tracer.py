@@ -667,8 +667,45 @@ def test_names_of_variables_go_with_the_values_that_they_held():
         "v5": "e",
         "v6": "total",
         "v7": "total",
-        "v8": None,
+        "v8": "total",
     }
+
+
+def hidden(h):
+    h = h * 2
+    with_one: mg.Tensor = h + 1
+    return with_one - 3
+
+
+def test_names_of_variables_are_those_of_the_called_function_too():
+    """Where the shown function and one that it calls name a value, the shown one's name counts;
+    a module's forward pass names its values, and `+=` those that it changes in place."""
+
+    def same(u):
+        w = u * u
+        return w
+
+    def f(x):
+        y = hidden(x)
+        y += x
+        y *= 2
+        y -= same(x)
+        return hidden(y)
+
+    names = lambda trace: [n.get("name") for n in trace["nodes"] if "op" in n]
+    inside = ["h", "with_one"]
+    assert names(traced(f, 0.5)) == [*inside, *"yyywy", *inside, None]
+    assert names(traced(lambda x: [a := same(x), a + 1][1], 0.5)) == ["a", None]
+
+    class Net(mg.nn.Module):
+        def forward(self, x):
+            z = hidden(x)
+            out = z.sum()
+            return out
+
+    net = Net()
+    for one in (net, lambda x: net(x)):
+        assert names(traced(one, [1.0, 2.0]))[-4:] == [*inside, "z", "out"]
 
 
 GLOBAL_WEIGHT = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)
