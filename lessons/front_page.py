@@ -20,14 +20,13 @@ hide-toc: true
 
 # {title}
 
-Type a function, or choose an example, and step through its derivative. Nothing is installed, and
-nothing that you type is sent anywhere. Below: {links}.
-
 <iframe class="course-live" src="{live}" height="1500"
  title="Differentiate a function, step by step"></iframe>
 
-<a href="{live}">This page by itself</a> is one file that works without a network. Its address holds
-the function, the point and the step, so a link to it is an example.
+Type a function, or choose an example, and step through its derivative. Nothing is installed, and
+nothing that you type is sent anywhere. <a href="{live}">This page by itself</a> is one file that
+works without a network. Its address holds the function, the point and the step, so a link to it is
+an example. Below: {links}.
 
 ## The course
 

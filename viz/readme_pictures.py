@@ -49,9 +49,12 @@ def network(path: Path) -> Path:
 
 
 def comparison(path: Path) -> Path:
-    """An engine that overwrites where it should add, beside the right one."""
+    """An engine that overwrites where it should add, beside the right one, at the step where it
+    does so first.
+    """
     right = trace_function(f, 2.0, 5.0, mode="reverse")
-    return Comparison(right, _overwriting(right), ("minigrad", "yours")).save(path)
+    first = next(k for k, step in enumerate(right["steps"], 1) if step["phase"] == "accumulate")
+    return Comparison(right, _overwriting(right), ("minigrad", "yours"), step=first).save(path)
 
 
 def _overwriting(trace: Trace) -> Trace:

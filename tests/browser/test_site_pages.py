@@ -187,8 +187,13 @@ def live(page):
 
 def test_the_first_page_differentiates_what_is_typed_and_scrolls_in_one_piece(visit, made):
     page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{made.as_uri()}/index.html")
     frame = live(page)
+    cards = frame.locator(".mg-node .mg-card")
+    cards.nth(6).wait_for()
+    bottoms = [card.bounding_box()["y"] + card.bounding_box()["height"] for card in cards.all()]
+    assert max(bottoms) < 800, "the graph is on the first screen"
     frame.get_by_role("textbox", name="function").fill("x*y + exp(y)")
     frame.get_by_text("x*y + exp(y),  x = 2, y = 5", exact=True).first.wait_for()
     frame.get_by_role("button", name="Next", exact=True).click()
