@@ -116,6 +116,11 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
             "reads": [[own - places[name], *more] for name, *more in step["reads"]],
             "writes": [[own - places[name], *more] for name, *more in step["writes"]],
         }
+        if "contribs" in step:
+            one["contribs"] = [
+                {**part, "edge": edges[name] - last if (name := part["edge"]) in edges else name}
+                for part in step["contribs"]
+            ]
         if "formula" in step:
             one["formula"] = templates.packed(step["formula"], own, listed)
         steps.append(one)

@@ -50,9 +50,12 @@ function wholeTrace({ formulas, ...trace }) {
     step.writes = step.writes.map(named);
     const places = step.edges.map((place) => place + last);
     step.edges = places.map((place) => edges[place].id);
-    last = places.at(-1) ?? last;
     const listed = step.writes.map((cell) => cell.at(-1));
-    for (const part of step.contribs ?? []) listed.push(...Object.values(part));
+    for (const part of step.contribs ?? []) {
+      part.edge = edges[part.edge + last]?.id ?? part.edge;
+      listed.push(...Object.values(part));
+    }
+    last = places.at(-1) ?? last;
     if (step.formula) step.formula = formula(step.formula, own, listed);
   }
   return trace;
