@@ -20,7 +20,8 @@ from .schema import inner_formulas
 
 Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
-_SPACED = frozenset("+−·/=×@∗→≈<>≤≥≠∧∨&|")
+_ACCENTS = _DOT + _BAR + _LINE
+_SPACED = frozenset("+−·/=×@∗→≈<>≤≥≠∧∨&|") | {"+=", "//", "mod", "xor"}
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
 CHOSEN = 3
@@ -142,6 +143,12 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
     out = ""
     for i, token in enumerate(tokens):
         kind = token["t"]
+        if kind == "op":
+            piece = token["text"]
+            if piece in _SPACED and not (piece == "−" and is_sign(tokens, i)):  # as in −x
+                piece = f" {piece} "
+            out += ", " if piece == "," else piece
+            continue
         if kind == "sym":
             piece = accented(token["base"], token.get("accent")) + str(token.get("sub", ""))
         elif kind == "num":
@@ -157,15 +164,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = f"√({text_of(token['of'])})"
         else:
             piece = token["text"]
-        if (kind == "op" and piece in _SPACED) or piece in ("+=", "//", "mod", "xor"):
-            piece = piece if piece == "−" and is_sign(tokens, i) else f" {piece} "  # as in −x
-        elif kind == "op" and piece == ",":
-            piece = ", "
-        elif (
-            out
-            and (out[-1].isalnum() or out[-1] in _DOT + _BAR + _LINE)
-            and kind in ("sym", "num", "fn", "frac", "sqrt", "text")
-        ):
+        if kind != "sup" and out and (out[-1].isalnum() or out[-1] in _ACCENTS):
             piece = " " + piece
         out += piece
     return " ".join(out.split())

@@ -131,15 +131,17 @@ class Adjoints:
                 entry["before"] = earlier
             contribs.append(entry)
         shapes = upstream[0][1].shape, c.shape
-        summed = shapes if len(upstream) == 1 and self._broadcast(edges[0]) else None
+        broadcast = trace.into[upstream[0][0]][slot].get("broadcast", False)
+        summed = shapes if len(upstream) == 1 and broadcast else None
         rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
         which = occurrence(slot, trace.into[upstream[0][0]].values())
-        conjugate = is_complex(c) if is_complex(c) == is_complex(upstream[0][1]) else None
-        places = changed_places(c, before)
-        part, old, new = (
-            with_places(one, array, places)
-            for one, array in ((sent, c), (earlier, before), (shown, after))
-        )
+        conjugate = complex_ if (complex_ := is_complex(c)) == is_complex(upstream[0][1]) else None
+        part, old, new = sent, earlier, shown
+        if places := changed_places(c, before):
+            part, old, new = (
+                with_places(one, array, places)
+                for one, array in ((sent, c), (earlier, before), (shown, after))
+            )
         formula, say = sentences.pulled(
             senders, target, local, part, old, new, summed, rule, conjugate, which
         )
@@ -158,15 +160,6 @@ class Adjoints:
             **more,
         )
         trace.hold(upstream[0][0], "g", {**dict(upstream), target: after}, targets=[slot])
-
-    def _broadcast(self, edge: str) -> bool:
-        """Whether an edge carries one value to many places, by an element-by-element operation."""
-        trace = self._trace
-        found = trace.edges[int(edge[1:]) - 1]
-        declared = primitive.registry.get(trace.by_id[found["dst"]]["op"])
-        shapes = (trace.by_id[found[end]]["shape"] for end in ("src", "dst"))
-        pointwise = declared is not None and declared.pointwise
-        return pointwise and len({tuple(shape) for shape in shapes}) > 1
 
     def _check(self, name: str, g: Any) -> None:
         """The adjoint that the engine uses is the one that stands in the Trace, unless a hook

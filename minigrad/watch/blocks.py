@@ -151,7 +151,8 @@ class Blocks:
 
         def started(frame: FrameType, event: str, arg: Any) -> Any:
             outer = None if before is None else before(frame, event, arg)
-            loops = self._loops_of(frame.f_code)
+            known = self._loops.get(id(frame.f_code))
+            loops = self._loops_of(frame.f_code) if known is None else known[1]
             if loops is None:
                 return outer
             self._made += 1
@@ -171,11 +172,9 @@ class Blocks:
 
     def _loops_of(self, code: CodeType) -> tuple[Loop, ...] | None:
         """The loops of a function of the user's, none of a composed one; None for other code."""
-        found = self._loops.get(id(code))
-        if found is None:
-            loops = _loops(code) if _is_users(code) else () if _is_composed(code) else None
-            found = self._loops[id(code)] = code, loops
-        return found[1]
+        loops = _loops(code) if _is_users(code) else () if _is_composed(code) else None
+        self._loops[id(code)] = code, loops
+        return loops
 
     def reached(self, call: FunctionCall, line: int) -> None:
         """The next line of a call begins."""
@@ -211,7 +210,7 @@ class Blocks:
     def _path(self) -> list[Place]:
         """The blocks around what runs now, the outermost first."""
         frames = self._frames()
-        owners = self._owners()
+        owners = self._owners() if calls.modules else []
         owners = owners[len(owners) - sum(call is None for _, call in frames) :]
         path: list[Place] = []
         alone, composed = True, False  # alone: what is called now is all of the block around it
@@ -232,10 +231,10 @@ class Blocks:
         frame: FrameType | None = sys._getframe(
             3
         )  # a list that held its own frame would be garbage
-        while frame is not None and frame.f_code is not Blocks.run.__code__:
-            call = self._calls.get(frame)
-            if call is not None or (calls.modules and _calls_a_module(frame)):
-                found.append((frame, call))
+        under_way, modules, first = self._calls, calls.modules, Blocks.run.__code__
+        while frame is not None and frame.f_code is not first:
+            if frame in under_way or (modules and _calls_a_module(frame)):
+                found.append((frame, under_way.get(frame)))
             frame = frame.f_back
         return found[::-1]
 

@@ -353,10 +353,8 @@ def is_signed(token: Token) -> bool:
     if token["t"] != "num":
         return False
     v = token["value"]
-    if isinstance(v, dict):
-        return "re" in v
-    if isinstance(v, str):
-        return v == "-inf"
+    if isinstance(v, dict | str):
+        return v == "-inf" or "re" in v
     return bool(v < 0 or (v == 0 and math.copysign(1, v) < 0))
 
 

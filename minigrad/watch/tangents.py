@@ -39,7 +39,7 @@ def tangent_step(
         for slot, a in enumerate(call.args)
         if isinstance(a, Tensor) and a.tangents and level in a.tangents
     ]
-    tangents = [[s, "d"] for s in dict.fromkeys(str(source) for _, _, _, source in sources)]
+    tangents = [[s, "d"] for s in dict.fromkeys([str(source) for *_, source in sources])]
     reads = [[name, "v"], *tangents]
     shown = payload_value(tangent.array)
     if not isinstance(call.primitive, Primitive):  # a user's Function has one rule for all inputs

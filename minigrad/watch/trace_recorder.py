@@ -333,11 +333,11 @@ class TraceRecorder(TraceWriter):
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""
-        if self._may_be_noted(event):
-            self._carefully(self._begin, event, event)
         if self._is_own_rule(event):  # what it computes is no step
             others = tuple([one for one in event.listening if one is not self])
             observe.observation.listening = others
+        elif self._may_be_noted(event):
+            self._carefully(self._begin, event, event)
 
     def end(self, event: Event) -> None:
         """Note what came out."""
