@@ -138,9 +138,35 @@ def test_no_key_of_a_viewer_reaches_the_notebook(lab, visit, app):
     (viewer,) = roots(lab, page, "stepper").all()
     keys_act_in_the_viewer_while_another_cell_is_the_active_one(page, viewer)
     a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(page, viewer)
+    the_focus_that_questions_and_the_stage_move_stays_inside(page, viewer)
     (element,) = roots(lab, page, "element").all()
     what_is_drawn_again_keeps_the_focus(page, element)
     keys_on_every_control_leave_the_notebook_as_it_is(lab, page)
+
+
+def the_focus_that_questions_and_the_stage_move_stays_inside(page, viewer):
+    """From the button to a question, over its answers, to the viewer when all are given; and to the
+    stage and back."""
+    before = page.evaluate(STATE)
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_text("Predict the next value").click()
+    letters = ("b", "x", "d", "d", "m")
+    for _ in range(60):
+        asks = page.evaluate("document.activeElement.classList.contains('mg-answer')")
+        for key in letters:
+            page.keyboard.press(key)
+        if asks:
+            page.keyboard.press("Control+A")
+            for key in ("1", "Enter", "2"):  # wrong twice
+                page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        if page.evaluate("document.activeElement.classList.contains('mg-root')"):
+            break
+    else:
+        pytest.fail("the questions do not end")
+    for key in ("f", *letters, "PageDown", *letters, "q", "ArrowLeft", *letters, "f", *letters):
+        page.keyboard.press(key)
+    assert page.evaluate(STATE) == before
 
 
 def what_is_drawn_again_keeps_the_focus(page, viewer):

@@ -490,6 +490,144 @@ HINTS = [
 ]
 
 
+FOCUS = "e => e.contains(document.activeElement) && document.activeElement.className"
+
+
+def test_who_asks_for_questions_types_the_answers_at_once(show, visit):
+    """From the menu to the end by keys alone; Escape aside, no key is lost."""
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer, page = show(trace), visit.page
+    has = lambda: viewer.evaluate(FOCUS)
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_text("Predict the next value").click()
+    panel = view(viewer, "predict")
+    assert has() == "mg-fold", "the button that goes to the first question"
+    assert viewer.locator(".mg-menu").get_attribute("open") is None
+    page.keyboard.press("Enter")
+    assert step_of(viewer) == 2 and has() == "mg-answer"
+    page.keyboard.type("ln 2")
+    page.keyboard.press("Enter")
+    assert step_of(viewer) == 3 and has() == "mg-answer", "the next question"
+    page.keyboard.type("7")
+    panel.get_by_role("button", name="Check").click()
+    assert step_of(viewer) == 3 and has() == "mg-answer", "a hint: type again"
+    page.keyboard.type("10")
+    page.keyboard.press("Enter")
+    assert step_of(viewer) == 4
+    page.keyboard.press("ArrowLeft")
+    assert step_of(viewer) == 3 and has() == "mg-fold", "an empty field leaves the arrow keys"
+    page.keyboard.press("Enter")
+    assert step_of(viewer) == 4 and has() == "mg-answer"
+    page.keyboard.type("1")
+    page.keyboard.press("ArrowLeft")
+    assert step_of(viewer) == 4, "in a text the arrow moves within it"
+    field = panel.get_by_label("Your answer")
+    for _ in range(2 * len(trace["steps"])):
+        if has() == "mg-answer":
+            assert field.is_visible()
+            value = trace["steps"][step_of(viewer)]["writes"][0][2]
+            page.keyboard.press("Control+A")
+            page.keyboard.type(str(value))
+        page.keyboard.press("Enter")
+        if "Go there" not in panel.inner_text() and field.is_hidden():
+            break
+    assert "mg-root" in has(), "the last answer gives the focus to the viewer"
+
+
+def test_a_question_takes_the_focus_from_no_one_elsewhere(show, visit):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer, page = show(trace, views=["predict"]), visit.page
+    assert not viewer.evaluate(FOCUS), "a page just opened"
+    page.evaluate(
+        """() => { const field = document.createElement("input");
+        document.body.prepend(field); field.focus(); }"""
+    )
+    viewer.locator(".mg-slider").evaluate(
+        "e => { e.value = 2; e.dispatchEvent(new Event('input')); }"
+    )
+    assert step_of(viewer) == 2 and view(viewer, "predict").locator(".mg-answer").is_visible()
+    page.keyboard.type("note")
+    assert page.evaluate("document.activeElement.value") == "note"
+    viewer.get_by_role("button", name="Back", exact=True).focus()
+    page.keyboard.press("Enter")
+    assert viewer.evaluate(FOCUS) == "mg-btn mg-btn-back", "a button keeps the focus"
+    viewer.get_by_role("button", name="Next", exact=True).focus()
+    page.keyboard.press("Enter")
+    assert viewer.evaluate(FOCUS) == "mg-answer", "until there is a question"
+
+
+def test_on_a_phone_no_keyboard_opens_by_itself(show, visit):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer, page = show(trace, 390, 844, step=1), visit.page
+    page.evaluate(
+        """() => { const real = window.matchMedia.bind(window); window.matchMedia = (query) =>
+        query.includes("coarse") ? { matches: true } : real(query); }"""
+    )
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_text("Predict the next value").click()
+    viewer.get_by_role("button", name="Next", exact=True).click()
+    panel = view(viewer, "predict")
+    assert panel.locator(".mg-answer").is_visible() and viewer.evaluate(FOCUS) != "mg-answer"
+    panel.locator(".mg-answer").click()
+    page.keyboard.type("ln 2")
+    page.keyboard.press("Enter")
+    assert viewer.evaluate(FOCUS) == "mg-answer", "the keyboard is there already"
+
+
+def no_number(x):
+    return (mg.log(x) * x).sum()
+
+
+def nothing(x):
+    return (x[0:0] * 2.0).sum()
+
+
+def without_axes(x):
+    return x.sum() * x.max()
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [(no_number, [-1.0, 2.0, 0.0]), (nothing, [1.0, 2.0]), (without_axes, [1.0, -2.0])],
+    ids=["nan", "empty", "0-d"],
+)
+def test_questions_about_arrays_without_numbers_have_answers(show, visit, made, given):
+    """Of each question the true answer is right; another one of the same kind is not."""
+    with np.errstate(all="ignore"):
+        trace = trace_function(made, given, mode="reverse")
+    viewer, page = show(trace), visit.page
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_text("Predict the next value").click()
+    panel, asked = view(viewer, "predict"), []
+    go = panel.get_by_role("button", name="Go there")
+    for _ in range(2 * len(trace["steps"])):
+        if go.is_visible():
+            go.click()
+        if panel.locator(".mg-answer").is_hidden():
+            break
+        value, question = (
+            trace["steps"][step_of(viewer)]["writes"][0][2],
+            panel.locator(".mg-question").inner_text(),
+        )
+        array = isinstance(value, dict)
+        if array and "shape" in question:
+            right, wrong = str(tuple(value["shape"])), "(7, 7)"
+        else:
+            index = re.findall(r"\[([\d, ]+)\]", question) if array else []
+            at = [tuple(map(int, one.split(","))) for one in index]
+            right = value["sample"][np.ravel_multi_index(at[0], value["shape"])] if at else value
+            right, wrong = str(right), "1234.5"
+        asked.append(right)
+        for text, told in ((wrong, "is not right"), (right, "Right: ")):
+            page.keyboard.type(text)
+            page.keyboard.press("Enter")
+            assert told in panel.locator(".mg-sumup").inner_text(), (question, text)
+    assert asked
+    if made is no_number:
+        assert {"nan", "inf", "-inf"} & {*asked}
+    visit.assert_clean()
+
+
 @pytest.mark.whole
 def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visit):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)

@@ -12,6 +12,8 @@ import { passText } from "../speech.js";
 import { readShape } from "./array_questions.js";
 import { asked, misconception, near } from "./questions.js";
 
+const STILL = { preventScroll: true };
+
 export const predictView = {
   name: "predict",
   title: { en: "Predict the next value", zh: "预测下一个值" },
@@ -31,7 +33,10 @@ export const predictView = {
       question = drawQuestion(trace, t, toQuestion),
       score = drawScore(t, host),
       result = h("p", { class: "mg-sumup", role: "status" });
-    const form = drawForm(t, answer);
+    const form = drawForm(t, answer),
+      asking = h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
+      box = h("div", { class: "mg-asking" }, asking, form.box, result, score.box);
+    let place = null; // the question that was shown last
     const open = gate((to) => {
       const barrier = quiz.next(0);
       if (barrier < 0 || to <= barrier) return to;
@@ -40,7 +45,26 @@ export const predictView = {
     });
     function toQuestion() {
       host.advance(quiz.next(0));
-      form.clear(true);
+    }
+    // A reader whose focus is in the viewer types at once, on a phone where the keyboard is there;
+    // of one who answers the focus stays here.
+    function show(k) {
+      const i = quiz.next(0),
+        here = i === k,
+        now = document.activeElement,
+        within = box.contains(now),
+        reads = box.closest(".mg-root")?.contains(now),
+        before = place;
+      form.box.hidden = !here;
+      question.show(i, here && quiz.asking[i]);
+      if (here) form.kind(quiz.asking[i].kind);
+      score.show();
+      place = `${i} ${here}`;
+      if (place !== before) form.clear();
+      const types = place !== before && reads && !matchMedia("(pointer: coarse)").matches,
+        goes = before === null && reads;
+      if (within || (here ? types : goes))
+        (box.querySelector(here ? "input" : ".mg-question button") ?? host).focus(STILL);
     }
     function answer(text) {
       const k = quiz.next(at());
@@ -52,26 +76,8 @@ export const predictView = {
       quiz.answered.add(k);
       host.log(told.entry);
       host.advance(k + 1);
-      form.clear(quiz.next(0) >= 0);
     }
-    return {
-      box: h(
-        "div",
-        { class: "mg-asking" },
-        h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
-        form.box,
-        result,
-        score.box,
-      ),
-      update(k) {
-        const i = quiz.next(0);
-        form.box.hidden = i !== k;
-        question.show(i, i === k && quiz.asking[i]);
-        form.kind(i === k && quiz.asking[i].kind);
-        score.show();
-      },
-      destroy: open,
-    };
+    return { box, update: show, destroy: open };
   },
 };
 
@@ -174,10 +180,12 @@ function drawForm(t, answer) {
       button("showMe", () => answer(null)),
     ),
     kind: (kind) => input.setAttribute("inputmode", kind === "shape" ? "text" : "decimal"),
-    again: () => input.select(),
-    clear(focus) {
+    again() {
+      input.focus(STILL);
+      input.select();
+    },
+    clear() {
       input.value = "";
-      if (focus) input.focus({ preventScroll: true });
     },
   };
 }
