@@ -23,8 +23,10 @@ from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
 
+from minigrad import backend
 from minigrad.trace import Divergence, first_divergence
 from minigrad.trace.diff import agree
+from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
 TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
@@ -39,12 +41,13 @@ class Comparison(StepperDocument):
     def __init__(
         self,
         first: Mapping[str, Any],
-        second: Mapping[str, Any],
+        second: Any,
         names: Sequence[str] | None = None,
         reference: bool = True,
         **options: Any,
     ):
         check(first)
+        second = _trace_of(first, second)
         check(second)
         t = words(options.get("lang", "en"))
         names = [t("pairFirst"), t("pairSecond")] if names is None else names
@@ -60,6 +63,7 @@ class Comparison(StepperDocument):
             parted = {key: getattr(found, key) for key in TOLD} | {
                 "say": self._said(found, words()),
                 "reference": reference,
+                **_made(first, second, found),
             }
         document = {
             "schema": "minigrad.pair/1",
@@ -109,7 +113,7 @@ class Comparison(StepperDocument):
 
 def compare(
     first: Mapping[str, Any],
-    second: Mapping[str, Any],
+    second: Any,
     names: Sequence[str] | None = None,
     reference: bool = True,
     browser: bool = False,
@@ -119,7 +123,9 @@ def compare(
     both values, and the first difference stands above, with a sentence.
 
     Args:
-        first: the reference. second: the Trace that is compared with it.
+        first: the reference. second: the Trace that is compared with it; or the gradients of the
+        inputs alone, from whatever engine: a list in the inputs' order, a dict by their names, or
+        that of the only input.
         reference: whether the first is right (a student's engine beside it). If False, the
         difference is told without a verdict: before and after a step of training.
         names: how the two are called; "first" and "second" if not given, in the stepper's language.
@@ -134,7 +140,9 @@ def compare(
 
     Raises:
         minigrad.viz.reading.TraceError: one of them is not a Trace.
-        ValueError: not two names; an unknown view or language.
+        ValueError: not two names; an unknown view or language; gradients that are not one for each
+        input, or of a Trace without adjoints.
+        TypeError: gradients that are no numbers.
     """
     found = Comparison(first, second, names, reference, **options)
     if kernel_runs():
@@ -144,6 +152,76 @@ def compare(
             return found
         return ComparisonWidget(found)
     return tell(found, sys._getframe(1).f_globals, browser)
+
+
+def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
+    """The second Trace; of gradients the first one with these as the inputs' adjoints."""
+    by_name = isinstance(second, Mapping)
+    if by_name and ("schema" in second or not second.keys() & {*first["inputs"]}):
+        return second  # whatever it is
+    last = {
+        cell[0]: (i, j)
+        for i, step in enumerate(first["steps"])
+        for j, cell in enumerate(step["writes"])
+        if cell[1] == "g" and cell[0] in first["inputs"]
+    }
+    names = [name for name in first["inputs"] if name in last]
+    if not names:
+        raise ValueError(
+            "compare: gradients are compared with the adjoints of the inputs, and this Trace has"
+            ' none; trace the function with mode="reverse"'
+        )
+    # of one input the list may be the gradient, an array
+    single = len(names) == 1 and not (isinstance(second, list | tuple) and len(second) == 1)
+    listed = [second] if single or not hasattr(second, "__len__") else list(second)
+    given = dict(second) if by_name else dict(zip(names, listed, strict=False))
+    if given.keys() != set(names) or (len(listed) != len(names) and not by_name):
+        got = ", ".join(map(str, given)) if by_name else len(listed)
+        wanted = ", ".join(names)
+        raise ValueError(f"compare: one gradient is needed for each of {wanted}, but got {got}")
+    steps = [*first["steps"]]
+    for name, gradient in given.items():
+        i, j = last[name]
+        writes = [*steps[i]["writes"]]
+        writes[j] = [name, "g", _number(name, gradient)]
+        steps[i] = {**steps[i], "writes": writes}
+    return {**first, "steps": steps}
+
+
+def _number(name: str, gradient: Any) -> Any:
+    """A gradient as a Trace holds it."""
+    plain = gradient.detach() if hasattr(gradient, "detach") else gradient
+    try:
+        found = backend.numpy.asarray(plain)
+    except (TypeError, ValueError, RuntimeError):
+        found = backend.numpy.asarray(None)
+    if found.dtype.kind not in "biufc":
+        raise TypeError(
+            f"compare: the gradient of {name} is neither number nor array: {gradient!r}"
+        )
+    return value(found)
+
+
+def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> dict[str, Any]:
+    """Where the two Traces are of different functions, the code that made what differs: for each
+    the number of the line and the piece of it, or None.
+    """
+    sources = [trace.get("source") or {} for trace in (first, second)]
+    codes = [source.get("code") for source in sources]
+    if not all(codes) or codes[0] == codes[1]:
+        return {}
+    pieces: list[Any] = []
+    places = (None, found.node) if found.kind == "extra" else (found.node, found.twin)
+    for trace, source, place in zip((first, second), sources, places, strict=True):
+        span = next((n.get("span") for n in trace["nodes"] if n["id"] == place), None)
+        if span is None:
+            pieces.append(None)
+            continue
+        begin, start, end, stop = span
+        line = str(source["code"]).split("\n")[begin - 1]
+        number = source.get("first_line", 1) + begin - 1
+        pieces.append([number, line[start : stop if begin == end else None]])
+    return {"made": pieces}
 
 
 def _of_shared_columns(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:

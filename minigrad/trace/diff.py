@@ -31,7 +31,7 @@ class Divergence:
     """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
     sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
-    None.
+    None; twin: what stands in the node's place in the other Trace, or None.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Divergence:
     got: Any
     say: str
     edge: str | None = None
+    twin: str | None = None
 
 
 def first_divergence(
@@ -74,7 +75,8 @@ def first_divergence(
                 ours, other = _with_differences(part["product"], got["product"], close)
                 part, got = {**part, "product": ours}, {**got, "product": other}
                 say = _wrong_part(reference, step, part, got, close)
-                return Divergence("value", step["node"], sent_in, i, ours, other, say, part["edge"])
+                node, edge = step["node"], part["edge"]
+                return Divergence("value", node, sent_in, i, ours, other, say, edge, twin.get(node))
         for node, column, _ in step["writes"]:
             if last_write[node, column] != i or node not in twin:
                 continue  # a partial sum, or a number that the other has within an operation
@@ -82,7 +84,7 @@ def first_divergence(
             name = COLUMN_NAMES.get(column, column)
             if got is None:
                 say = f"The {name} of {node} was never computed; it should be {number(expected)}."
-                return Divergence("missing", node, column, i, expected, None, say)
+                return Divergence("missing", node, column, i, expected, None, say, None, twin[node])
             if not close(expected, got):
                 expected, got = _with_differences(expected, got, close)
                 say = f"The {name} of {node} should be {number(expected)}, but is {number(got)}."
@@ -94,7 +96,7 @@ def first_divergence(
                 say += _hint(column, expected, got, arrived, close)
                 if number(expected) == number(got):
                     say += " They differ in elements that are not shown."
-                return Divergence("value", node, column, i, expected, got, say)
+                return Divergence("value", node, column, i, expected, got, say, None, twin[node])
     return None
 
 
@@ -474,14 +476,15 @@ def _structure(
         if not {key[0] for key in ours.keys(m)} & {key[0] for key in theirs.keys(n)}:
             ops = m["op"], n["op"]
             say = f"{node} should be made by {ops[0]}, but is made by {ops[1]}."
-            return Divergence("structure", node, None, born.get(node), *ops, say)
+            return Divergence("structure", node, None, born.get(node), *ops, say, None, n["id"])
         wanted = ours.operands[node]
         found = [back.get(s) or f"{s}′" for s in theirs.operands[n["id"]]]
         if wanted != found:
             say = (
                 f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
             )
-            return Divergence("structure", node, None, born.get(node), wanted, found, say)
+            made = wanted, found
+            return Divergence("structure", node, None, born.get(node), *made, say, None, n["id"])
     done = [[one["id"] for one in side] for side in zip(*pairs, strict=True)] or [[], []]
     missing, extra = ([n for n in alone[i] if n["id"] not in done[i]] for i in (0, 1))
     if not missing and not extra:

@@ -155,9 +155,52 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert (
         visit.page.locator(".mg-say").inner_text().startswith("v5′ sends v̄5′ · 2 = −2 back to v4′")
     )
-    assert visit.page.locator(".mg-parted dd").all_inner_texts() == ["sin", "cos"]
+    told = visit.page.locator(".mg-parted dd").all_inner_texts()
+    assert told == ["sin", "2\u2002mg.sin(x2)", "cos", "2\u2002mg.cos(x2)"]
     visit.page.get_by_role("button", name="Go to the first difference").click()
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
+
+
+def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visit, reference):
+    """In English and in Chinese; afterwards the sentence, the values and the mark are there."""
+    page = visit.page
+    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    parts = pair.divergence.step
+    viewer = show(pair.to_html(), 1280, 720)
+    said, marked = page.locator(".mg-strip .mg-sumup"), viewer.locator(".mg-node.mg-differs")
+    assert "must be added" in said.inner_text() and marked.count() == 1
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_text("Predict the next value").click()
+    assert said.inner_text() == "The first difference is told when its step is done."
+    assert page.locator(".mg-parted").is_hidden() and marked.count() == 0
+    for _ in range(parts + 1):
+        page.get_by_role("button", name="Go there").or_(
+            page.get_by_role("button", name="Show me")
+        ).click()
+        if step_of(viewer) > parts:
+            break
+        assert page.locator(".mg-parted").is_hidden() and marked.count() == 0
+    assert step_of(viewer) == parts + 1 and "must be added" in said.inner_text()
+    assert page.locator(".mg-parted").is_visible() and marked.count() == 1
+    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"), step=parts)
+    viewer = show(pair.to_html(), 1280, 720)
+    page.keyboard.press("f")
+    marked = viewer.locator(".mg-node.mg-differs")
+    assert "mg-stage" in viewer.get_attribute("class") and marked.count() == 0
+    legend = viewer.locator(".mg-whose")
+    assert legend.inner_text() == "minigrad ≠ yours", "whose the two numbers are"
+    box, bar = legend.bounding_box(), viewer.locator(".mg-bar").bounding_box()
+    assert box["y"] + box["height"] <= bar["y"] and box["height"] > 14
+    page.keyboard.press("PageDown")
+    assert marked.count() == 0 and viewer.get_by_text("≠ 2").count() == 0
+    page.keyboard.press("PageDown")
+    assert marked.count() == 1 and viewer.get_by_text("1.716 ≠ 2").count() > 0
+    page.keyboard.press("Escape")
+    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    assert legend.is_hidden()
+    chinese = viz.compare(reference, overwriting(reference), lang="zh", views=["predict"])
+    show(chinese.to_html())
+    assert page.locator(".mg-strip .mg-sumup").inner_text() == "做完那一步才说明第一处差异。"
 
 
 def test_a_node_of_both_has_the_first_ones_name_where_the_second_counts_otherwise(reference):

@@ -5,7 +5,9 @@ refused.
 import copy
 import functools
 import json
+import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from minigrad.viz.sliders import pack
 
 import minigrad as mg
 from minigrad import viz
+from minigrad.trace import validate
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
@@ -63,6 +66,68 @@ def test_what_cannot_be_compared_is_refused():
         viz.compare(*[trace_function(f, 2.0, 5.0)] * 2, names=("one",))
     with pytest.raises(ValueError, match="no view 'cuts'"):
         viz.compare(*[trace_function(f, 2.0, 5.0)] * 2, views=["cuts"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([5.5, 2.0], "The adjoint of x2 should be 1.716, but is 2."),
+        ((mg.tensor(5.5), np.float64(1.7163378145367738)), "agree in every value"),
+        (np.array([-5.5, 1.7163378145367738]), "The adjoint of x1 should be 5.5, but is −5.5."),
+        ({"x2": 1.7163378145367738, "x1": 5}, "The adjoint of x1 should be 5.5, but is 5."),
+        ([5.5, float("nan")], "The adjoint of x2 should be 1.716, but is NaN."),
+        ([[5.5, 1.0], 1.7163378145367738], "The adjoint of x1 should be 5.5, but is [5.5, 1]."),
+    ],
+)
+def test_gradients_alone_are_compared_with_the_adjoints_of_the_inputs(given, said):
+    first = trace_function(f, 2.0, 5.0, mode="reverse")
+    before = copy.deepcopy(first)
+    found = viz.compare(first, given, ("minigrad", "yours"))
+    assert said in repr(found) and first == before
+    assert validate(found.document["union"])
+
+
+@pytest.mark.parametrize("given", [[2.0, 4.0], [[2.0, 4.0]], mg.tensor([2.0, 4.0]), {"x": (2, 4)}])
+def test_of_one_array_its_gradient_may_stand_alone(given):
+    first = trace_function(lambda x: (x * x).sum(), [1.0, 2.0], mode="reverse")
+    assert viz.compare(first, given).divergence is None
+    assert viz.compare(trace_function(lambda x: x * x, 3.0, mode="reverse"), 6).divergence is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ([1.0], ValueError, "for each of x1, x2, but got 1"),
+        ([1.0, 2.0, 3.0], ValueError, "for each of x1, x2, but got 3"),
+        (5.5, ValueError, "for each of x1, x2, but got 1"),
+        ({"x1": 5.5, "y": 1.0}, ValueError, "for each of x1, x2, but got x1, y"),
+        (["5.5", 1.0], TypeError, "the gradient of x1 is neither number nor array: '5.5'"),
+        ([5.5, None], TypeError, "the gradient of x2 is neither number nor array: None"),
+        ([5.5, [[1.0], [2.0, 3.0]]], TypeError, "the gradient of x2 is neither number nor array"),
+    ],
+)
+def test_gradients_that_do_not_belong_to_the_inputs_are_refused(given, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        viz.compare(trace_function(f, 2.0, 5.0, mode="reverse"), given)
+    with pytest.raises(ValueError, match='trace the function with mode="reverse"'):
+        viz.compare(trace_function(f, 2.0, 5.0, mode="forward"), [5.5, 1.716])
+
+
+def test_of_two_functions_the_code_that_made_the_difference_is_told():
+    def one(x1, x2):
+        a = mg.log(x1)
+        return a + mg.sin(x2)
+
+    def other(x1, x2):
+        return mg.log(x1) + mg.cos(x2)
+
+    a, b = (trace_function(g, 2.0, 5.0, mode="reverse") for g in (one, other))
+    made = lambda *pair: viz.compare(*pair).document["difference"].get("made")
+    assert made(a, b) == [[3, "mg.sin(x2)"], [2, "mg.cos(x2)"]]
+    longer = trace_function(lambda x1, x2: mg.log(x1) + mg.sin(x2) * 2.0, 2.0, 5.0, mode="reverse")
+    assert made(a, longer)[1][1] == "mg.sin(x2) * 2.0"
+    assert made(a, trace_function(one, 2.0, 6.0, mode="reverse")) is None, "one function"
+    assert made({**a, "source": None}, b) is None
 
 
 def unpacked(templates, point):

@@ -26,7 +26,8 @@ export const decidedLines = () => [];
 
 _OF_ONE_TRACE = """
 export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
-export const markBeside = () => null, unlikeText = () => "", widenBeside = markBeside;
+export const markBeside = () => null, legendBeside = markBeside, widenBeside = markBeside;
+export const unlikeText = () => "";
 """
 """The viewer's module of comparisons as it is for one Trace."""
 

@@ -1,5 +1,6 @@
 // Another Trace beside this one: where the two agree and where they differ.
 
+import { h } from "./dom.js";
 import { key } from "./fold.js";
 import { brief, short } from "./numbers.js";
 
@@ -48,6 +49,21 @@ export function markBeside({ classList }, ids, { beside, columns }, theirs, stat
   classList.toggle("mg-only-first", side === 0);
   classList.toggle("mg-only-second", side === 1);
 }
+
+// What the marks of two Traces mean, and whose is which of two values.
+export function marksBeside({ cells, only, names: [a, b] }, t) {
+  const sides = new Set(Object.values(only));
+  return [
+    cells.length > 0 && `${a} ≠ ${b}`,
+    sides.has(0) && t("pairOnly", { name: a }),
+    sides.has(1) && t("pairOnlySecond", { name: b }),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+// Below the graph on the stage, which has nothing else of a comparison.
+export const legendBeside = ({ beside }, t) =>
+  beside && h("p", { class: "mg-whose" }, marksBeside(beside, t));
 
 // Two values that differ, in one cell of the table.
 export function unlikeText(value, other, text) {

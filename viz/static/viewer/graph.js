@@ -2,7 +2,7 @@
 // by arrow keys.
 
 import constants from "./constants.json" with { type: "json" };
-import { cellsBeside, markBeside } from "./beside.js";
+import { cellsBeside, legendBeside, markBeside } from "./beside.js";
 import {
   arrangeRows,
   cardSize,
@@ -742,7 +742,7 @@ export function drawGraph(
   );
   build();
   return {
-    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip),
+    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip, legendBeside(trace, t)),
     svg,
     scroll,
     build,

@@ -1,7 +1,7 @@
 // What a host may hand over: one Trace; a pair of Traces to compare; a grid of Traces behind
 // sliders. Each becomes a viewer on one clock.
 
-import { apart } from "./beside.js";
+import { apart, marksBeside } from "./beside.js";
 import { h } from "./dom.js";
 import { labelOf, math } from "./formulas.js";
 import { brief, short } from "./numbers.js";
@@ -26,18 +26,35 @@ export function madeOf(document_) {
 
 // Two Traces as one graph, on the clock of the first. Above it the first difference, with both
 // values.
-function mountPair(el, { union, difference, names }, options) {
+function mountPair(el, { union: both, difference, names }, options) {
   const t = translator(options.lang),
+    union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
-    bar = differenceBox(union, difference, names, t, (k) => viewer.go(k)),
+    { bar, tell } = differenceBox(union, difference, names, t, (k) => go(k)),
     root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, place);
   if (options.theme) bar.dataset.theme = options.theme;
   el.replaceChildren(keepKeys(root));
-  const { node, column } = difference ?? {},
-    differs = node ? { node, column } : null;
-  const viewer = mountTrace(place, union, { ...options, differs });
+  const { node, column, step } = difference ?? {},
+    last = step ?? union.steps.length - 1,
+    differs = node ? { node, column, step: last } : null;
+  // the sentence would give away what predict mode asks for
+  const follow = () =>
+    tell(!differs || !viewer.views().includes("predict") || viewer.step() > last);
+  const heard = (name) => (value) => {
+    options[name]?.(value);
+    follow();
+  };
+  const also = { differs, onStep: heard("onStep"), onKeep: heard("onKeep") };
+  const viewer = mountTrace(place, union, { ...options, ...also });
+  function go(k) {
+    const at = viewer.go(k);
+    follow();
+    return at;
+  }
+  follow();
   return {
     ...viewer,
+    go,
     root,
     theme: (name) =>
       [bar, viewer.root].forEach((e) => {
@@ -58,7 +75,14 @@ function differenceBox(union, difference, names, t, go) {
     { node, column, step, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column],
-    value = (name, shown) => h("div", null, h("dt", null, name), h("dd", null, shown));
+    value = (name, shown, made) =>
+      h(
+        "div",
+        null,
+        h("dt", null, name),
+        h("dd", null, shown),
+        made && h("dd", { class: "mg-made" }, `${made[0]}\u2002`, h("mark", null, made[1])),
+      );
   const large =
     known &&
     (column || kind === "structure") &&
@@ -69,26 +93,25 @@ function differenceBox(union, difference, names, t, go) {
       h(
         "dl",
         null,
-        bothOf(difference, t, (one) => brief(one, 24)).map((one, i) => value(names[i], one)),
+        bothOf(difference, t, (one) => brief(one, 24)).map((one, i) =>
+          value(names[i], one, difference.made?.[i]),
+        ),
       ),
     );
   const jump =
     Number.isInteger(step) &&
     h("button", { type: "button", class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
-  const sides = new Set(Object.values(union.beside?.only ?? {})),
-    legend = [
-      union.beside?.cells.length > 0 && t("pairDiffers"),
-      sides.has(0) && t("pairOnly", { name: names[0] }),
-      sides.has(1) && t("pairOnlySecond", { name: names[1] }),
-    ].filter(Boolean);
-  return h(
-    "div",
-    { class: "mg-root mg-strip", lang: t.lang },
-    large,
-    h("p", { class: "mg-sumup", role: "status" }, [said, ...steps].join(" ")),
-    jump,
-    legend.length > 0 && h("p", { class: "mg-pairname" }, legend.join(" · ")),
-  );
+  const marks = marksBeside(union.beside, t),
+    sentence = h("p", { class: "mg-sumup", role: "status" }),
+    legend = h("p", { class: "mg-pairname" }, marks),
+    shown = [large, sentence, jump, legend].filter(Boolean);
+  return {
+    bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, shown),
+    tell(on) {
+      sentence.textContent = on ? [said, ...steps].join(" ") : t("pairHeld");
+      if (large) large.hidden = !on;
+    },
+  };
 }
 
 // What either Trace has: values; of a node that is made in another way its operation, or the names

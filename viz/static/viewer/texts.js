@@ -328,7 +328,7 @@ export const TEXTS = {
     pairPlain: "The {column} of {node} is {first} in {a} and {second} in {b}.",
     pairOnly: "double outline: only in {name}",
     pairOnlySecond: "dotted: only in {name}",
-    pairDiffers: "≠ differs",
+    pairHeld: "The first difference is told when its step is done.",
     pairMissingValue: "nothing",
 
     inputs: "Inputs",
@@ -670,7 +670,7 @@ export const TEXTS = {
     pairPlain: "{node} 的{column}：{a} 为 {first}，{b} 为 {second}。",
     pairOnly: "双框：仅在 {name} 中",
     pairOnlySecond: "点线：仅在 {name} 中",
-    pairDiffers: "≠ 不同",
+    pairHeld: "做完那一步才说明第一处差异。",
     pairMissingValue: "无",
 
     inputs: "输入",

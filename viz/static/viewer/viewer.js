@@ -22,13 +22,14 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
 
 /**
  * Show a trace in an element.
- * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light" or
- * "dark"; default: the host's), heading (true: the title is the page's h1), views (names of those
- * open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node, column}:
- * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
- * columns that the reader had open) and onKeep(state) (called when that changes), stage (true: it
- * begins on the stage) and onStage(on) (called when that is opened or closed), hosted (true:
- * the host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
+ * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light"
+ * or "dark"; default: the host's), heading (true: the title is the page's h1), views (names of
+ * those open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node,
+ * column}: where another Trace parts from this one, step counting from 0), kept (what state() gave
+ * earlier: the views, groups and columns that the reader had open) and onKeep(state) (called when
+ * that changes), stage (true: it begins on the stage) and onStage(on) (called when that is opened
+ * or closed), hosted (true: the host keeps the answers), inputs ({has(name), set(name, value)}:
+ * those that can be moved).
  * Returns {go(k), step(), length, root, views(), state(), stage(on), renew(trace), save(kind),
  * destroy()};
  * renew shows a Trace that differs in its values alone in the same picture, and returns whether it
@@ -123,7 +124,11 @@ function show(el, given, options, t) {
     tell();
     if (settled) arrange();
   });
-  const mark = () => options.differs && markDifference(root, graph, options.differs);
+  // of a question the difference would be the answer
+  const mark = () =>
+    options.differs &&
+    markDifference(root, graph, options.differs, told() || !(clock.held() || stage.asks()));
+  const told = () => clock.at() > options.differs.step;
   const table = drawTable(trace, t, jumpTo, graph, mark),
     source = drawSource(trace, t, clock),
     panel = drawPanel(trace, t, stateAt, options.inputs);
