@@ -132,9 +132,10 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
         cells = [_points_cell(judged.get(e.name)) for e in sheet.exercises]
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
         rows.append((link, f"<strong>{result.points:g}</strong>", *cells))
+    told = _waiting([result for result, _ in _sorted(found, names)])
     body = (
-        f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
-        f'{_waiting([result for result, _ in _sorted(found, names)])}<p class="soft">○ not begun, ✗ not yet right, – not read</p>'
+        f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>{told}"
+        '<p class="soft">○ not begun, ✗ not yet right, – not read</p>'
         f"{pages.wide('points', pages.table(heads, rows, points=range(1, len(heads))))}</main>"
     )
     return pages.document(f"{sheet.title}: all students", body)
