@@ -105,6 +105,8 @@ class Follower:
             self.outer = self.outer(frame, event, arg)
         if event == "line":
             self.blocks.reached(self.call, frame.f_lineno)
+        elif event == "exception":
+            self.blocks.raised(arg[1])
         elif event == "return":
             self.blocks.ended(frame)
         return self
@@ -122,6 +124,7 @@ class Blocks:
         # by id(), with the code: its hash is computed from all of it each time
         self._loops: dict[int, tuple[CodeType, tuple[Loop, ...] | None]] = {}
         self._made = 0
+        self._raised: tuple[int, str | None] = 0, None  # the latest error's id, and its block
         self._tracer: Any = None  # what this run gave `sys.settrace`, where it may take it back
         self._here: list[tuple[tuple[str, Any], Block]] = []
 
@@ -163,6 +166,15 @@ class Blocks:
             return Follower(self, call, outer)
 
         return started
+
+    def raised(self, error: Any) -> None:
+        """An error leaves the innermost call that is followed, or one around it."""
+        if self._raised[0] != id(error) and not isinstance(error, StopIteration):
+            self._raised = id(error), self.now()
+
+    def where_raised(self, error: BaseException) -> str | None:
+        """The innermost block of what raised; None outside of all."""
+        return self._raised[1] if self._raised[0] == id(error) else None
 
     def ended(self, frame: FrameType) -> None:
         """A call has returned or raised."""

@@ -281,6 +281,8 @@ class TraceRecorder(TraceWriter):
         else:
             expr = [] if text is None else [{"t": "text", "text": text}]
         self.failure(error, operands, expr, getattr(call and call.primitive, "name", ""), span)
+        if (block := self.blocks.where_raised(error)) is not None:
+            self.nodes[-1]["block"] = block
 
     def fail_back(self, error: BaseException) -> bool:
         """A rule of the reverse pass raised: the Trace ends at its operation. False if it was none

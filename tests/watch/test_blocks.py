@@ -314,6 +314,32 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
         assert not any(n.get("dangling") for n in trace["nodes"]), "nothing led anywhere yet"
 
 
+def test_what_fails_stands_in_the_round_the_call_and_the_module_in_which_it_fails():
+    net = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Linear(4, 1))
+
+    def in_a_loop(x):
+        for i in range(3):
+            try:
+                x = mg.sin(x) @ mg.ones(4)
+            except mg.errors.ShapeError:  # what is caught leaves no mark
+                x = x * 2
+            if i == 1:
+                x = outside(x, 3.0)
+        return x
+
+    for f, x, expected in (
+        (in_a_loop, 1.0, ["for i in range(3)", "2", "outside(x, 3.0)"]),
+        (lambda x: x / int("no number"), 1.0, []),
+        (lambda x: net(x), [[1.0, 2.0]], ["Sequential", "1: Linear"]),
+    ):
+        trace = validate(trace_function(f, x, partial=True))
+        assert trace["nodes"][-1]["failed"]
+        assert [label for _, label, _ in labels(trace, trace["nodes"][-1]["id"])] == expected
+        used = {node.get("block") for node in trace["nodes"]}
+        around = {block.get("parent") for block in trace["blocks"]} if used != {None} else set()
+        assert used | around >= {block["id"] for block in trace.get("blocks", [])}
+
+
 def outside(a, b):
     b = a * b
     return b @ mg.ones(2)
