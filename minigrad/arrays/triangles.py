@@ -84,8 +84,12 @@ def trace(x: TensorLike) -> Tensor:
     x = as_tensor(x)
     if x.ndim != 2:
         raise ShapeError(
-            f"trace: needs a matrix, got shape {x.shape}. For batches: diagonal(x, dim1=-2,"
-            " dim2=-1).sum(-1)."
+            f"trace: needs a matrix, got shape {x.shape}. "
+            + (
+                "For batches: diagonal(x, dim1=-2, dim2=-1).sum(-1)."
+                if x.ndim
+                else "For the steps behind a number: viz.show(x)."
+            )
         )
     return fn.sum(diagonal(x))
 

@@ -87,6 +87,7 @@ X.put([1, 2], X[0])  # ShapeError: 2 indices for 4
 mg.tril(X[0])  # ShapeError: at least 2
 mg.diagonal(X, 0, 1, -1)  # RuntimeError: must differ
 X[0].trace()  # ShapeError: needs a matrix
+mg.ones(()).trace()  # ShapeError: For the steps behind a number: viz\.show\(x\)
 mg.linalg.inv(mg.ones(2, 2))  # LinAlgError: linalg.inv of shape \(2, 2\): Singular matrix.*pinv
 mg.linalg.inv(X)  # ShapeError: must be square, got 3 by 4
 mg.linalg.inv(I)  # DTypeError: float32, float64 or complex

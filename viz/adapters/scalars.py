@@ -23,11 +23,16 @@ and may have: its operation's name (_op, op), its own name (label, name).
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from minigrad.viz.adapters.recorded import from_tensor
 from minigrad.viz.adapters.writer import Writer
+from minigrad.viz.tensor_names import variables
 from minigrad.viz.traversal import operands_first
+
+from minigrad.core.tensor import Tensor
 
 NUMBER = ("data", "value", "primal", "val")
 GRADIENT = ("grad", "adjoint", "gradient")
@@ -45,7 +50,8 @@ def trace_of(
     """The Trace of a value of a scalar engine and of its reverse pass.
 
     Args:
-        value: the result; see the module's text for what it must have.
+        value: the result; see the module's text for what it must have. Or a minigrad Tensor, of
+            which the recorded graph is read, as `viz.show` does.
         names: names of values, such as ``{"a": a}``; by default their own label, or the caller's
         variables.
         title: of the Trace.
@@ -58,6 +64,9 @@ def trace_of(
         carry an adjoint back.
         ValueError: the graph has more than 20,000 values.
     """
+    if isinstance(value, Tensor):
+        spaces = [{}, *variables(sys._getframe(1))] if names is None else [names]
+        return from_tensor(value, *spaces, title=title, cotangent=None if seed == 1.0 else seed)
     number, gradient, operands = (
         _attribute(value, NUMBER, "number"),
         _attribute(value, GRADIENT, "gradient"),
