@@ -76,6 +76,11 @@ class SavedValues:
         seen when it has gone on."""
         self._walked += [name for name in names if name in self._keeping]
 
+    @property
+    def waiting(self) -> bool:
+        """Whether anything was freed since the latest step."""
+        return bool(self._dead or self._walked or self._dropped)
+
     def before_step(self, phase: str = "") -> None:
         """A step is about to be written, or the last one was: the latest step says what was freed
         since. What the end of a checkpoint frees belongs to the step "free"."""

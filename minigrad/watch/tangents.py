@@ -118,7 +118,8 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
         carried = isinstance(a, Tensor) and a.tangents is not None and level in a.tangents
         rule = call.primitive.push_rule(index) if carried else None
         if rule is not None and is_factor(call.primitive, a, out):
-            one = plain(wrap(backend.ones(a.shape, a.dtype, a.array)))
+            one = backend.ones(a.shape, a.dtype, a.array)
+            one = one if on_arrays else wrap(one)
             read = [primitive.read_source(source, args, result) for source in rule.sources]
             keywords = rule.keyword_arguments(call.params, index)
             found[index] = array_of(rule.upcasting(one, *read, **keywords))

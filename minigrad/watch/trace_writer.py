@@ -86,7 +86,7 @@ class TraceWriter(TraceDocument):
                 " allowed. Trace a smaller part of the computation (one layer, one example, fewer"
                 " elements), or allow more: most=…"
             )
-        group = self.group() if kind != "input" else ""
+        group = self.group() if kind != "input" and calls.modules else ""
         dtype = _name_of_dtype(tensor.dtype)
         more = {"group": group} if group else {}
         node = self.add_node(name, kind, expr, tensor.shape, dtype, stage, **more)
@@ -230,7 +230,8 @@ class TraceWriter(TraceDocument):
         say: str,
         **more: Any,
     ) -> None:
-        self.saved.before_step(phase)
+        if self.saved.waiting:
+            self.saved.before_step(phase)
         for write in writes:
             self._written[write[0], write[1]] = write
         super().step(phase, node, edges, reads, writes, formula, say, **more)
