@@ -341,8 +341,9 @@ def example(primitive: Primitive) -> str | None:
             formula = expression.compile(text)
             values = [at, at / 2, at / 4][: len(formula.names)]
             with np.errstate(all="ignore"):
-                found = links.address(trace_function(formula, *values, names=formula.names))
-            if found:
+                trace = trace_function(formula, *values, names=formula.names)
+            found = links.address(trace)
+            if found and not any("nonfinite" in step for step in trace["steps"]):
                 return found
     return None
 
