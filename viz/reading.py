@@ -199,7 +199,7 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input. At
-    most 30 letters: of a parameter's path all but the layer is left out first, then the
+    most 30 letters: of a parameter's path all but the layer is left out first, then the end of the
     expression. Which layer's weight it is stays.
     """
     head = symbol_runs(node["label"])
@@ -212,11 +212,20 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     for line in (full, brief):
         if sum(len(_UNSEEN.sub("", r.text)) for r in line) <= 30:
             return line
-    return [*head, TextRun(" = "), TextRun(str(node.get("op") or "…"))]
+    cut, room = [], 30
+    for r in brief:
+        letters = _LETTER.findall(r.text)
+        whole = len(letters) < room
+        cut.append(r if whole else r._replace(text="".join(letters[: room - 1]) + "…"))
+        room -= len(letters)
+        if not whole:
+            break
+    return cut
 
 
 _UNSEEN = re.compile("[“”\u0305]")
 """Signs of names that take no letter's place."""
+_LETTER = re.compile(".\u0305?")
 
 
 def _of_its_layer(name: str) -> str:

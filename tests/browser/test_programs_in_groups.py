@@ -290,6 +290,30 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show
     assert "failed" in viz.to_svg(found.trace)
 
 
+def test_a_heading_that_is_too_long_keeps_its_operands(show):
+    a_value_with_a_long_name = mg.ones(2, 3)
+    net = mg.nn.Sequential(mg.nn.Conv2d(1, 2, 2), mg.nn.BatchNorm2d(2))
+
+    def f(x):
+        return net(x).reshape(1, 8).sum() + (x.reshape(3, 3)[:2] * a_value_with_a_long_name).sum()
+
+    trace = trace_function(f, mg.ones(1, 1, 3, 3), mode="reverse")
+    viewer = show(trace)
+    viewer.get_by_role("button", name="Open all").click()
+    heads = dict(
+        viewer.locator(".mg-node[data-node]:not(.mg-group)").evaluate_all(
+            "all => all.map((e) => [e.dataset.node, e.querySelector('.mg-heading').textContent])"
+        )
+    )
+    wanted = {n["id"]: "".join(r.text for r in heading_runs(n)) for n in trace["nodes"]}
+    assert heads == {name: wanted[name] for name in heads}
+    cut = [text for text in heads.values() if text.endswith("…")]
+    assert len(cut) > 1 and "reshape(“0.bias”" in str(cut)
+    sources = {edge["dst"]: edge["src"] for edge in reversed(trace["edges"])}
+    first = {name: wanted[source].partition(" =")[0][-4:] for name, source in sources.items()}
+    assert all(first[name] in text for name, text in heads.items() if name in first)
+
+
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (2, 3)], ids=str)
 def test_the_numbers_of_an_array_stay_inside_the_box_of_a_group(show, shape):
     """Of whatever shape, also of one that other boxes write out in full."""

@@ -16,7 +16,7 @@ def test_each_operation_that_the_grammar_reaches_has_a_forward_and_its_rules():
     text = javascript.rules()
     written = set(re.findall(r"^  (\w+): \{$", text, re.M))
     for name, function in FUNCTIONS.items():
-        assert re.search(rf"^    {name}: \(", text, re.M), f"{name} ({function}) has no JavaScript"
+        assert re.search(rf'^    {name}: ["(]', text, re.M), f"{name} ({function}) is not there"
     for name in written - {"functions", "operators"}:
         part = text[text.index(f"\n  {name}: {{") :]
         part = part[: part.index("\n  },")]
@@ -84,7 +84,7 @@ def test_a_new_operation_is_written_without_further_work(larger_grammar):
     text = javascript.rules()
     assert "forward: (x) => 2 * F.sin(x)," in text
     assert "[[0], ({ mul, cos }, g, x) => mul(g, mul(2, cos(x)))]" in text
-    assert "    dsin: ({ doubled_sine }, x) => doubled_sine(x)," in text
+    assert '    dsin: "doubled_sine",' in text
 
 
 def test_a_value_that_a_rule_uses_twice_is_computed_once(larger_grammar):

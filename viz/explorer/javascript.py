@@ -65,7 +65,7 @@ def rules() -> str:
         f"  constants: {json.dumps(expression.CONSTANTS)},",
         "  functions: {",
         *(
-            f"    {name}: {_arrow(call, list('xyz'[: expression.FUNCTIONS[name].arity]))},"
+            f"    {name}: {_call(call, list('xyz'[: expression.FUNCTIONS[name].arity]))},"
             for name, call in calls.items()
         ),
         "  },",
@@ -73,7 +73,7 @@ def rules() -> str:
         "  // of two values, of a value and a number, and of a number and a value",
         "  operators: {",
         *(
-            f"    {json.dumps(sign)}: [{', '.join(_arrow(one, ['a', 'b']) for one in row)}],"
+            f"    {json.dumps(sign)}: [{', '.join(_call(one, ['a', 'b']) for one in row)}],"
             for sign, row in operators.items()
         ),
         "  },",
@@ -83,6 +83,7 @@ def rules() -> str:
         "  // what is said of a text that is no formula",
         *(f"  {name}: {_json(table)}," for name, table in _words().items()),
         "};",
+        CALLED,
         "",
     ]
     return "\n".join(lines)
@@ -124,6 +125,7 @@ def _json(value: Any) -> str:
 
 LEFT, RIGHT = 0.1234567, 0.7654321
 """Numbers that stand for the operand a or b which is a number."""
+LETTERS = {LEFT: "a", RIGHT: "b"}
 
 
 def _operators() -> dict[str, list[Any]]:
@@ -236,6 +238,28 @@ def _arrow(result: Any, arguments: list[str]) -> str:
     return "\n".join([f"{head} {{", *(f"        {line}" for line in lines), "      }"])
 
 
+CALLED = """
+// what a function or an operator calls, where it is an operation as it stands
+const calling = (name) =>
+  [
+    (F, x) => F[name](x),
+    (F, x, y) => F[name](x, y),
+    (F, x, y, z) => F[name](x, y, z),
+  ][OPERATIONS[name]?.inputs.length - 1] ?? name;
+for (const [name, one] of Object.entries(GRAMMAR.functions)) GRAMMAR.functions[name] = calling(one);
+for (const row of Object.values(GRAMMAR.operators)) row.splice(0, 3, ...row.map(calling));"""
+
+
+def _call(result: Any, arguments: list[str]) -> str:
+    """A function of operations and of values; the operation's name where it gets these values."""
+    if isinstance(result, Value) and isinstance(result.made, tuple):
+        primitive, operands, params = result.made
+        texts = [LETTERS.get(one) if isinstance(one, float) else one.made for one in operands]
+        if texts == arguments and not params:
+            return json.dumps(primitive.name)
+    return _arrow(result, arguments)
+
+
 Written = tuple[tuple[str, ...], str]
 """A result as text: the declarations before it, and its expression."""
 
@@ -252,7 +276,7 @@ def _texts(result: Any, taken: set[str]) -> Any:
 
     def text(value: Any) -> str:
         if not isinstance(value, Value):
-            return {LEFT: "a", RIGHT: "b"}.get(value) or literal(value)
+            return LETTERS.get(value) or literal(value)
         if isinstance(value.made, str):
             return value.made
         if id(value) in names:

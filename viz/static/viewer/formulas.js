@@ -255,8 +255,8 @@ export const plain = (pieces) =>
     .trim();
 export const labelOf = (node) => node.label ?? { base: node.id };
 
-// At most 30 letters: of a parameter's path all but the layer is left out first, then the
-// expression.
+// At most 30 letters: of a parameter's path all but the layer is left out first, then the end of
+// the expression.
 const QUOTES = /[“”]/g;
 function ofItsLayer(name) {
   const last = name.replace(QUOTES, "").split(".").slice(-2).join(".");
@@ -271,10 +271,17 @@ export function headingRuns(node) {
   const start = [...head, { text: " = " }],
     all = [...start, ...expression];
   if (fits(all)) return all;
-  const brief = expression.map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r));
-  return fits([...start, ...brief])
-    ? [...start, ...brief]
-    : [...start, { text: String(node.op ?? "…") }];
+  const near = expression.map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r)),
+    brief = [...start, ...near];
+  if (fits(brief)) return brief;
+  let room = 30;
+  return brief.flatMap((r) => {
+    const letters = Array.from(r.text),
+      before = room;
+    room -= letters.length;
+    if (room > 0) return r;
+    return before > 0 ? { ...r, text: `${letters.slice(0, before - 1).join("")}…` } : [];
+  });
 }
 
 export function captionOf(node) {
