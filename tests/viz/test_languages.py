@@ -19,7 +19,7 @@ from minigrad.viz.picture import fonts, mathtext
 from minigrad.viz.picture.fonts import text_width, wrap
 from minigrad.viz.picture.legend import legend_of
 from minigrad.viz.reading import heading_runs
-from minigrad.viz.speech import beginning, names_of, sentence, spoken, table_words
+from minigrad.viz.speech import beginning, names_of, phase_name, sentence, spoken, table_words
 from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import _COMMENT, _ENTRY, _SECTION, LANGUAGES, texts, words
 
@@ -244,19 +244,23 @@ def test_a_name_that_mathtext_cannot_set_stands_in_the_seed_as_plain_text():
     assert any("速" in text and "= 1" in text for text in frame_texts(trace, 1))
 
 
+@pytest.mark.parametrize("phase", ["primal", "accumulate"])
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_the_name_of_a_phase_does_not_run_into_its_formula(both, lang):
+def test_the_name_of_a_phase_stands_close_before_its_formula(both, lang, phase):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     if words(lang).foreign and not fonts.chinese_fonts():
         pytest.skip(
             "no font with Chinese letters is known to matplotlib: apt-get install fonts-noto-cjk"
         )
-    at = next(k for k, step in enumerate(both["steps"], 1) if step["phase"] == "accumulate")
+    at = next(k for k, step in enumerate(both["steps"], 1) if step["phase"] == phase)
     scene = Scene(both, lang=lang)
     figure = scene.figure(72)
     scene.draw(figure, at)
-    renderer, named = FigureCanvasAgg(figure).get_renderer(), words(lang)("accumulate")
+    renderer, named = (
+        FigureCanvasAgg(figure).get_renderer(),
+        phase_name(both["steps"][at - 1], words(lang)),
+    )
     boxes = {
         t.get_text(): t.get_window_extent(renderer) for axes in figure.axes for t in axes.texts
     }
@@ -266,6 +270,7 @@ def test_the_name_of_a_phase_does_not_run_into_its_formula(both, lang):
     assert level and all(box.x0 > boxes[named].x1 + 9 for box in level), (
         "neither into the formula nor into its rim"
     )
+    assert min(box.x0 for box in level) < boxes[named].x1 + 30
 
 
 def test_an_exponent_with_an_index_is_one_exponent():

@@ -107,8 +107,6 @@ class Head:
     def __init__(self, trace: Mapping[str, Any], t: Words, title: str, numbers: Sequence[int]):
         self.trace, self.words, self.title, self.numbers = trace, t, title, numbers
         self.legend = legend_of(trace, t)
-        phases = {phase_name(step, t) for step in trace["steps"]}
-        self.indent = max([98.0, *(text_width(phase, 10.5, True) + 30 for phase in phases)])
 
     def height(self, across: float) -> float:
         """The height that all steps have room in."""
@@ -130,11 +128,15 @@ class Head:
         sentence = wrap(str(step.get("say") or ""), SENTENCE, across - 2 * MARGIN - 20)
         if not all(mathtext.drawable(piece.tex) for piece in pieces):
             return Explanation([], plain(runs(tokens)), sentence)
-        return Explanation(mathtext.lines(pieces, FORMULA, self._room(across)), "", sentence)
+        return Explanation(mathtext.lines(pieces, FORMULA, self._room(at, across)), "", sentence)
 
-    def _room(self, across: float) -> float:
+    def _indent(self, at: int) -> float:
+        """From the name of the step's phase to its formula."""
+        return text_width(phase_name(self.trace["steps"][at - 1], self.words), 10.5, True) + 30
+
+    def _room(self, at: int, across: float) -> float:
         """The width of a formula."""
-        return across - 2 * MARGIN - 14 - self.indent
+        return across - 2 * MARGIN - 14 - self._indent(at)
 
     def seed_rows(self, across: float) -> list[list[Seeds]]:
         """The seeds of each mode, side by side as they fit. Several passes have one row, which
@@ -248,13 +250,13 @@ class Head:
                 marks.append(Box(x, middle - 10, width, 20, 6, f"phase-{now}"))
                 marks.append(TextLine(x + 9, middle + 3.8, phase, f"phase {now}"))
         if said.plainly:
-            marks.append(TextLine(x + self.indent, y + 17, said.plainly, "plain"))
+            marks.append(TextLine(x + self._indent(at), y + 17, said.plainly, "plain"))
             y += PLAIN_ROW
         for line in said.formula:
             high, sizes = _line_height(line), [mathtext.size(piece.tex, FORMULA) for piece in line]
             base = y + (high + max(s[1] for s in sizes) - max(s[2] for s in sizes)) / 2
-            fit = min(1.0, self._room(across) / max(mathtext.width(line, FORMULA), 1.0))
-            marks += _formula(line, x + self.indent, base, FORMULA * fit)
+            fit = min(1.0, self._room(at, across) / max(mathtext.width(line, FORMULA), 1.0))
+            marks += _formula(line, x + self._indent(at), base, FORMULA * fit)
             y += high
         for i, text in enumerate(said.sentence):
             role = "sentence" if at else "sentence ink"
