@@ -127,6 +127,12 @@ def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit,
     long = page.locator(".cell_output pre", has_text="long, long")
     assert long.evaluate(inside)[0] is False
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for top in (600, 400):
+        page.evaluate(
+            "top => new Promise((done) => { scrollTo(0, top); setTimeout(done, 200) })", top
+        )
+    page.locator("html.show-back-to-top").wait_for()
+    assert page.locator(".back-to-top").is_hidden(), "over the buttons of a viewer"
 
 
 def test_under_a_picture_its_inputs_and_its_function_can_be_changed(visit, made):
