@@ -24,6 +24,7 @@ from minigrad.viz.speech import beginning, pass_text, spoken
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace.replay import state_at
+from minigrad.trace.text import honest
 
 MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 """Around the words; heights of a line of words and of the legend."""
@@ -113,5 +114,5 @@ def _lines(
     said = f"{number}{'：' if t.foreign else ': '}{step.get('say', '')}"
     of_pass = pass_text(trace, t, step.get("pass"))
     first = seeded or ([TextRun(of_pass)] if of_pass else [])
-    formula = runs(step.get("formula") or [])
+    formula = runs(honest(step.get("formula") or []))
     return [*above, *(line for line in (first, formula, [TextRun(said)]) if line)]

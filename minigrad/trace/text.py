@@ -138,6 +138,46 @@ def reason(told: Mapping[str, Any], reasons: Mapping[str, str] = REASONS) -> str
     return reasons[told["why"]].format(what=what, where=where, kind=number(told["kind"]))
 
 
+def honest(tokens: Iterable[Any]) -> list[Any]:
+    """A formula with ≈ in place of = where numbers are computed with, and what is shown of them
+    does not give what is shown of the result: 3.718 + 2.718 ≈ 6.437."""
+    out = [*tokens]
+    ends = [i for i, t in enumerate(out) if t["t"] == "op" and t["text"] in _RELATIONS]
+    for before, i, after in zip([-1, *ends], ends, [*ends[1:], len(out)], strict=False):
+        left, right = out[before + 1 : i], out[i + 1 : after]
+        if out[i]["text"] == "=" and len(left) > 1 and len(right) == 1:
+            pieces = [*map(_calculable, [*left, *right])]
+            if None in pieces:
+                continue
+            found = _calculated("".join(map(str, pieces[:-1])))
+            if math.isfinite(found) and number(found) != number(right[0]["value"]):
+                out[i] = {**out[i], "text": "≈"}
+    return out
+
+
+_RELATIONS = frozenset(("=", "+=", "→", "≈", "←"))
+_SIGNS = {"+": "+", "−": "-", "·": "*", "×": "*", "/": "/", "(": "(", ")": ")"}
+
+
+def _calculable(token: Mapping[str, Any]) -> str | None:
+    """A number as it is shown, or a sign of arithmetic, as Python writes them."""
+    if token["t"] == "op":
+        return _SIGNS.get(token["text"])
+    value = token.get("value")
+    if token["t"] != "num" or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return number(value).replace("−", "-") if not isinstance(value, bool) else None
+
+
+@lru_cache(maxsize=4096)
+def _calculated(text: str) -> float:
+    """What numbers and signs of arithmetic give; NaN where that is nothing."""
+    try:
+        return float(eval(text, {"__builtins__": {}}))
+    except (ArithmeticError, SyntaxError, TypeError):
+        return math.nan
+
+
 def text_of(tokens: list[dict[str, Any]]) -> str:
     """Formula tokens as a line of text; accents as ẋ (tangent) and x̄ (adjoint)."""
     out = ""
@@ -345,7 +385,7 @@ def _derivatives(
                 name = accented(mark["base"], "dot" if column == "d" else "bar") + str(
                     mark.get("sub", "")
                 )
-                rows.append([name, text_of(s["formula"]), number(value)])
+                rows.append([name, text_of(honest(s["formula"])), number(value)])
     return rows
 
 

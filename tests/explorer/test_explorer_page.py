@@ -459,6 +459,7 @@ def test_predict_mode_asks_before_it_shows_and_judges_the_answer(opened, visit):
     tab.wait_for_url(re.compile("views=predict"))
     asked = tab.locator(".mg-view-predict")
     assert "What will the value of v1 be?" in asked.inner_text()
+    assert tab.evaluate("document.activeElement.className") == "mg-answer", "type at once"
     product = tab.locator("tr[data-node=v1] td[data-col=v]")
     tab.click(".mg-btn-next")
     assert product.inner_text() == "", "the step waits for an answer"

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.trace import table
-from minigrad.trace.text import accented, label, number, text_of
+from minigrad.trace.text import accented, honest, label, number, text_of
 from minigrad.watch import trace_function
 
 
@@ -33,6 +33,46 @@ from minigrad.watch import trace_function
 )  # fmt: skip
 def test_numbers_are_written_in_a_few_digits(value, text):
     assert number(value) == text
+
+
+E = float(np.e)
+SUMS = [
+    ([E + 1, "+", E, "=", 2 * E + 1], "3.718 + 2.718 ≈ 6.437"),
+    ([2, "·", E, "=", 2 * E, "→", E, "+", 2 * E, "=", 3 * E],
+        "2 · 2.718 ≈ 5.437 → 2.718 + 5.437 = 8.155"),
+    ([0.1, "+", 0.2, "=", 0.1 + 0.2], "0.1 + 0.2 = 0.3"),
+    ([10.0, "+", float(np.log(2)), "=", 10 + float(np.log(2))], "10 + 0.6931 = 10.69"),
+    (["(", "−", 1.0, ")", "·", 1 / 3, "=", -1 / 3], "(−1) · 0.3333 = −0.3333"),
+    ([2.0, "·", 1 / 3, "=", 2 / 3, "=", 2 / 3], "2 · 0.3333 ≈ 0.6667 = 0.6667"),
+    ([1 / 3e5, "·", "(", -2.0, ")", "=", -2 / 3e5], "3.333e−6 · (−2) ≈ −6.667e−6"),
+    ([1.0, "/", 0.0, "=", 1.0], "1 / 0 = 1"),
+    ([1e300, "·", 1e300, "=", 1.0], "1e300 · 1e300 = 1"),
+    ([E, "+", "nan", "=", 1.0], "2.718 + NaN = 1"),
+    ([True, "+", 1.0, "=", 5.0], "True + 1 = 5"),
+    ([{"shape": [1], "dtype": "float64", "sample": [1.0]}, "+", 1.0, "=", 5.0], "[1] + 1 = 5"),
+    ([E, "=", 2.0], "2.718 = 2"),
+]  # fmt: skip
+"""Sides of formulas and what is shown of them."""
+
+
+def tokens_of(side):
+    return [
+        {"t": "op", "text": one}
+        if isinstance(one, str) and one != "nan"
+        else {"t": "num", "value": one}
+        for one in side
+    ]
+
+
+@pytest.mark.parametrize(("side", "text"), SUMS)
+def test_where_rounded_numbers_do_not_give_the_result_shown_they_are_about_equal(side, text):
+    made = text_of(honest(tokens_of(side)))
+    assert made.replace(" / ", "/") == text.replace(" / ", "/")
+
+
+def test_the_table_has_no_false_sums():
+    found = table(trace_function(lambda x: mg.exp(x) * (x + 1), 1.0, mode="reverse"))
+    assert "2 · 2.718 ≈ 5.437 → 2.718 + 5.437 = 8.155" in found
 
 
 def test_formulas_are_written_as_plain_text():

@@ -20,5 +20,6 @@ _WITHOUT_SCRIPTS = (
 
 def to_html() -> str:
     """The page as a complete HTML document that makes no network request."""
-    style, program = stylesheet(), squeezed(script())
+    # no other page's styles are here
+    style, program = (text.replace("--mg-", "--") for text in (stylesheet(), squeezed(script())))
     return html_document(TITLE, style, program, _WITHOUT_SCRIPTS)

@@ -19,6 +19,8 @@ from minigrad.viz.reading import plain, runs, shown_column
 from minigrad.viz.speech import beginning, pass_text, phase_name
 from minigrad.viz.texts import Words
 
+from minigrad.trace.text import honest
+
 MARGIN = 22.0
 TITLE, SEEDS, TIMELINE, GAP, LEGEND = 34.0, 21.0, 30.0, 12.0, 24.0
 """Heights of the rows."""
@@ -123,7 +125,7 @@ class Head:
             said = beginning(self.trace, self.words)
             return Explanation([], "", wrap(said, SENTENCE, across - 2 * MARGIN))
         step = self.trace["steps"][at - 1]
-        tokens = step.get("formula") or []
+        tokens = honest(step.get("formula") or [])
         pieces = mathtext.pieces(tokens)
         sentence = wrap(str(step.get("say") or ""), SENTENCE, across - 2 * MARGIN - 20)
         if not all(mathtext.drawable(piece.tex) for piece in pieces):

@@ -202,12 +202,12 @@ def width(line: Sequence[FormulaPart], font: float) -> float:
 
 
 def lines(parts: Sequence[FormulaPart], font: float, room: float) -> list[list[FormulaPart]]:
-    """The pieces in as many lines as fit into ``room``, broken before "=" where possible; a
+    """The pieces in as many lines as fit into ``room``, broken before "=" and "≈" where possible; a
     piece wider than that stands alone.
     """
     groups: list[list[FormulaPart]] = [[]]
     for piece in parts:
-        if piece.tex in (upright("="), OPERATORS["+="]) and groups[-1]:
+        if piece.tex in (upright("="), OPERATORS["+="], OPERATORS["≈"]) and groups[-1]:
             groups.append([])
         groups[-1].append(piece)
     out: list[list[FormulaPart]] = [[]]

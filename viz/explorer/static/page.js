@@ -135,6 +135,8 @@ export function explore(place, { panels = [] } = {}) {
     viewer?.destroy();
     viewer = null;
     change({ views: on ? ["predict"] : [] });
+    const first = picture.querySelector(".mg-question button, .mg-predict:not([hidden]) input");
+    if (!matchMedia("(pointer: coarse)").matches) first?.focus();
   }
   function typed() {
     state.f = pasted(formula.value);

@@ -3,6 +3,7 @@
 import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key } from "./fold.js";
+import { readNumber } from "./expressions.js";
 import { brief, shapeText, short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
@@ -119,8 +120,26 @@ const OPENING = new Set(["(", "["]),
   CLOSING = new Set([")", "]"]);
 const lengthOf = (tokens) => plain(runs(tokens)).length;
 
-export function equation(tokens, free = 1) {
-  const end = tokens.findIndex(isAfter),
+// Where numbers are computed with, and what is shown of them does not give what is shown of the
+// result, ≈ stands in place of =: 3.718 + 2.718 ≈ 6.437.
+export function honest(tokens) {
+  let side = [];
+  return tokens.map((t, i) => {
+    const left = side,
+      [right, end] = tokens.slice(i + 1);
+    side = isRelation(t) ? [] : [...left, t];
+    if (t.text !== "=" || left.length < 2 || right?.t !== "num" || (end && !isRelation(end)))
+      return t;
+    const found = [...left, right].every(calculable) ? readNumber(plain(runs(left))) : undefined;
+    return !Number.isFinite(found) || short(found) === short(right.value) ? t : { ...t, text: "≈" };
+  });
+}
+const calculable = ({ t, value, text }) =>
+  t === "num" ? Number.isFinite(value) : t === "op" && "+−·×/()".includes(text);
+
+export function equation(given, free = 1) {
+  const tokens = honest(given),
+    end = tokens.findIndex(isAfter),
     pieces = [[]];
   let relations = 0;
   for (const t of end < 0 ? tokens : tokens.slice(0, end)) {

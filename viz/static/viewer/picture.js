@@ -1,7 +1,7 @@
 // The graph as it stands, as a picture of its own: SVG with the looks written into it, and PNG.
 
 import { s } from "./dom.js";
-import { runs, svgRuns } from "./formulas.js";
+import { honest, runs, svgRuns } from "./formulas.js";
 
 const LOOKS = [
   ...["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity"],
@@ -38,7 +38,8 @@ export function pictureOf(svg, title, formula, sentence, ground, ink) {
       write(one.trim(), 14, "system-ui, sans-serif"),
     );
   say(title);
-  if (formula.length) write(svgRuns(runs(formula)).map(plainRun), 19, "STIX Two Math, serif");
+  const line = svgRuns(runs(honest(formula)));
+  if (formula.length) write(line.map(plainRun), 19, "STIX Two Math, serif");
   say(sentence);
   tall += 14;
   const size = { width, height: tall, viewBox: `0 0 ${width} ${tall}` };
