@@ -6,7 +6,8 @@ Trace has the list ``formulas``: templates whose symbols have no ``base`` and wh
 how many nodes before its own its step names a node; a number's, which of the step's own numbers
 (those that it writes, and those of its contributions), or after these of ``numbers``, it is. The
 nodes that a step reads and writes are counted from its own, too, its own from that of the step
-before, and edges from the last one of the steps before. static/viewer/packed.js undoes it.
+before, edges from the last one of the steps before, and an edge's source from its end, which is
+counted from that of the edge before. static/viewer/packed.js undoes it.
 """
 
 from __future__ import annotations
@@ -103,6 +104,10 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         {**node, "expr": templates.packed(node["expr"], i)} if "expr" in node else node
         for i, node in enumerate(trace["nodes"])
     ]
+    between, end = [], 0
+    for edge in trace["edges"]:
+        before, end = end, places[edge["dst"]]
+        between.append({**edge, "src": end - places[edge["src"]], "dst": end - before})
     steps, own, last = [], 0, 0
     for step in trace["steps"]:
         before, own = own, places[step["node"]]
@@ -125,4 +130,5 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
             one["formula"] = templates.packed(step["formula"], own, listed)
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
-    return {**trace, "formulas": templates.found(), "nodes": nodes, "steps": steps}
+    lists = {"nodes": nodes, "edges": between, "steps": steps}
+    return {**trace, "formulas": templates.found(), **lists}

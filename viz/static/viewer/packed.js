@@ -41,7 +41,13 @@ function wholeTrace({ formulas, ...trace }) {
     if (node.expr) node.expr = formula(node.expr, i);
   });
   let own = 0,
-    last = 0;
+    last = 0,
+    end = 0;
+  for (const edge of edges) {
+    end += edge.dst;
+    edge.src = nodes[end - edge.src].id;
+    edge.dst = nodes[end].id;
+  }
   for (const step of steps) {
     own += step.node;
     const named = ([place, ...more]) => [nodes[own - place].id, ...more];
