@@ -7,9 +7,11 @@ import argparse
 import contextlib
 import difflib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import minigrad
 from minigrad.cli import processes
@@ -111,9 +113,26 @@ def _instead(command: str) -> str:
     return f"did you mean {' or '.join(near)}? ({every})" if near else every
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments, what may have been meant, and an example, in the
+    place of the usage, which hides that under its lines."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong, _, listed = message.partition("(choose from ")
+        words = re.findall(r"'([^']+)'", wrong) or re.findall(r"--[\w-]+", message)
+        known = re.findall(r"[\w-]+", listed) or re.findall(r"--[\w-]+", self.format_usage())
+        unknown = [one for one in words if one not in known]
+        near = difflib.get_close_matches(unknown[0], known, 1) if unknown else []
+        complain(message + (f"; did you mean {near[0]}?" if near else ""))
+        example = re.search(rf"^ *({re.escape(self.prog)} .*)$", self.epilog or "", re.M)
+        told = f"for example: {example[1]}\n" if example else ""
+        sys.stderr.write(f"{told}`{self.prog} --help` says more\n")
+        raise SystemExit(2)
+
+
 def parser_of(command: str, description: str, examples: str) -> argparse.ArgumentParser:
     """The parser of a command's arguments."""
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=f"minigrad {command}",
         description=description,
         epilog=examples,

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import unicodedata
 import warnings
 from typing import Any
@@ -22,6 +23,11 @@ def arguments(formula: Formula, words: list[str]) -> list[Any]:
         example = " ".join(f"{name}=2" for name in missing)
         raise UsageError(
             f"no value for {', '.join(missing)}; give one after the formula, for example: {example}"
+        )
+    if not formula.names and re.fullmatch(r"\s*\w+\s*=\s*\S+\s*", formula.source):
+        raise UsageError(
+            f"{formula.source} is a value, and the formula is missing; it comes first, as in"
+            f' "x**2" x=2'
         )
     if not formula.names:
         raise UsageError(

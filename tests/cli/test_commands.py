@@ -284,7 +284,10 @@ WRONG = [
     (["sum(x)", "x=[1,2]", "--seed", "x=[1,2,3]"], ["shape (3,)", "shape (2,)"]),
     (["x", "x=1", "--mode", "sideways"], ["sideways", "forward"]),
     (["x", "x=1", "--format", "pdf"], ["pdf", "svg"]),
-    ([], ["FORMULA"]),
+    ([], ["minigrad: the following arguments are required: FORMULA", 'example: minigrad trace "']),
+    (["x=2"], ["x=2 is a value, and the formula is missing", '"x**2" x=2']),
+    (["x", "x=1", "--mode", "revers"], ["minigrad: argument --mode: ", "did you mean reverse?"]),
+    (["x", "x=1", "--sed", "x=2"], ["arguments: --sed", "did you mean --seed?"]),
     (["x", "x=1", "--colour"], ["--colour"]),
 ]
 
@@ -722,7 +725,7 @@ def test_release_of_one_lesson_brings_the_pictures_that_it_shows(release, course
 def test_release_without_a_folder_asks_for_the_folder_alone(release):
     status, _, err = release()
     assert status == 2
-    assert err.endswith("the following arguments are required: DIR\n")
+    assert err.startswith("minigrad: the following arguments are required: DIR\n")
 
 
 def test_release_into_a_file_is_explained(release, tmp_path):
