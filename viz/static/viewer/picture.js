@@ -38,8 +38,8 @@ export function pictureOf(svg, title, formula, sentence, ground, ink) {
       write(one.trim(), 14, "system-ui, sans-serif"),
     );
   say(title);
-  const line = svgRuns(runs(honest(formula)));
-  if (formula.length) write(line.map(plainRun), 19, "STIX Two Math, serif");
+  const told = svgRuns(runs(honest(formula))).map(plainRun);
+  if (told.length) write(told, 19, "STIX Two Math, serif");
   say(sentence);
   tall += 14;
   const size = { width, height: tall, viewBox: `0 0 ${width} ${tall}` };
