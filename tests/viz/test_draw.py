@@ -351,6 +351,23 @@ def test_a_recorded_graph_folds_into_the_layers_whose_parameters_were_read():
         loss.draw_graph(fold=x)
 
 
+def test_a_pooling_of_images_is_one_box():
+    F = mg.nn.functional
+    x = mg.ones(1, 1, 8, 6, requires_grad=True)
+    boxes, edges = read(F.max_pool2d(x * 1.0, (2, 3)).sum().draw_graph())
+    (lines,) = (one for one in boxes.values() if one[0].startswith("max_pool"))
+    settings = "max_pool(axis=(2, 3), size=(2, 3), stride=(2, 3), dilation=1, padding=(0, 0))"
+    assert " ".join(lines).startswith(
+        f"{settings} (1, 1, 4, 2) float32 saves input x: (1, 1, 8, 6)"
+    )
+    assert len(boxes) == 4 and len(edges) == 3
+    # twice along one axis, or of another kind, they are two
+    y = F.max_pool1d(x[0], 2)
+    for z in (F.max_pool1d(y, 2).sum(), F.avg_pool2d(F.max_pool2d(x, 2), 1).sum()):
+        heads = [lines[0].split("(")[0] for lines in read(z.draw_graph())[0].values()]
+        assert len([head for head in heads if head.endswith("_pool")]) == 2
+
+
 def test_settings_are_written_whole_in_as_many_lines_as_they_need():
     conv = mg.nn.Conv2d(3, 8, 5, stride=2, padding=2, dilation=1, bias=False)
     said = conv.draw_graph(mg.ones(1, 3, 9, 9)).source
