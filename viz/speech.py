@@ -15,7 +15,7 @@ from minigrad.viz.reading import caption, plain, rule_of, runs, symbol_runs
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace import Divergence
-from minigrad.trace.text import REASONS, pass_place, seeds
+from minigrad.trace.text import EXPLAINED, REASONS, pass_place, seeds
 
 LONGEST = 30
 """Characters of a question in a card."""
@@ -273,6 +273,7 @@ def table_words(t: Words) -> dict[str, str] | None:
         "seeded": _blanks(t, "seeded"),
         "pass": _blanks(t, "passPlain"),
         "pass at": _blanks(t, "passSeeded"),
+        **{f"fn_{name}": t(f"fn_{name}") for name in EXPLAINED},
         **{f"say_{why}": _blanks(t, f"say_{why}") for why in REASONS},
     }
 

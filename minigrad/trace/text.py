@@ -54,6 +54,20 @@ REASONS = {
 """What is said of a result that is NaN or infinite, by the Trace's "why"."""
 
 
+EXPLAINED = {
+    "outer": "outer(a, b) is the table of all products of an entry of a and an entry of b.",
+    "sum": "sum(a, axis k) adds the entries along axis k.",
+    "expand": "expand(a, shape s) repeats a until it has the shape s: a broadcast.",
+    "unsqueeze": "unsqueeze(a, axis k) gives a an axis of size 1.",
+    "reshape": "reshape(a, shape s) puts the same entries into the shape s.",
+    "scatter": "scatter(a at i) puts the entries of a at the places i of zeros.",
+    "where": "where(c, a, b) takes a where c holds, and b elsewhere.",
+    "one_hot": "one_hot k is 1 at the place k, and 0 elsewhere.",
+    "conv_transpose": "conv_transpose(a, w) adds w, times each entry of a, to its window.",
+}
+"""What the functions of arrays in formulas do, a sentence each."""
+
+
 def number(value: Any) -> str:
     """A value with 4 significant digits (6 before the point are kept), arrays by their first
     elements, and by shape where that is more.
@@ -326,7 +340,7 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
     rows = _derivatives(trace, done, "g", said)
     if not passes and len(rows) > 1:
         lines += ["", said["reverse"], *_aligned(rows)]
-    lines += _reasons(done, said)
+    lines += _reasons(done, said) + _explained(trace, done, said)
     return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
 
 
@@ -339,6 +353,22 @@ def _reasons(steps: list[dict[str, Any]], said: Mapping[str, str]) -> list[str]:
         if step.get("nonfinite", {"why": "from"})["why"] != "from"
     )
     return ["", *told] if told else []
+
+
+def _explained(trace: Trace, steps: list[dict[str, Any]], said: Mapping[str, str]) -> list[str]:
+    """What the functions in the formulas do."""
+    formulas = [*(n["expr"] for n in trace["nodes"]), *(step["formula"] for step in steps)]
+    used = dict.fromkeys(name for tokens in formulas for name in _functions(tokens))
+    told = [f"  {said.get(f'fn_{n}', EXPLAINED[n])}" for n in used if n in EXPLAINED]
+    return ["", *told] if told else []
+
+
+def _functions(tokens: list[dict[str, Any]]) -> Iterable[str]:
+    for token in tokens:
+        if token["t"] == "fn":
+            yield token["text"]
+        for part in inner_formulas(token):
+            yield from _functions(part)
 
 
 def _tangent_rules(steps: list[dict[str, Any]]) -> dict[str, str]:

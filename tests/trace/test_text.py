@@ -125,8 +125,9 @@ def width(text):
 def test_columns_stand_under_one_another(f, args):
     text = table(trace_function(f, *args))
     blocks = [b.splitlines() for b in text.split("\n\n")]
-    assert [b[0] for b in blocks][1:] == ["evaluation trace and forward mode", "reverse mode"]
-    for block in blocks[1:]:
+    heads = [b[0] for b in blocks[1:3]]
+    assert heads == ["evaluation trace and forward mode", "reverse mode"]
+    for block in blocks[1:3]:
         rule = block[2]
         ends = [
             i

@@ -28,7 +28,7 @@ from minigrad import viz
 from minigrad.cli import main as command
 from minigrad.program import trace as record
 from minigrad.trace import table
-from minigrad.trace.text import WORDS
+from minigrad.trace.text import EXPLAINED, WORDS
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
@@ -106,6 +106,15 @@ def test_each_view_has_a_title_in_every_language():
 def test_the_help_of_the_command_lists_the_views(capsys):
     assert command(["trace", "--help"]) == 0
     assert ", ".join(VIEWS) in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_a_function_does_is_said_in_the_same_words_in_texts_and_pages():
+    for name, told in EXPLAINED.items():
+        assert words("en")(f"fn_{name}") == told
+        assert name in words("zh")(f"fn_{name}") != told
+    trace = trace_function(lambda x, y: (x * y).sum(), [[1.0], [2.0]], [1.0, 2.0])
+    assert table(trace).count(EXPLAINED["sum"]) == 1
+    assert words("zh")("fn_sum") in table(trace, words=table_words(words("zh")))
 
 
 def test_a_view_without_a_title_is_refused_by_name(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ _ELSEWHERE = ("jacobian", "arrays", "buffers", "element")
 
 _OF_ONE_PASS = """
 export const sentence = ({ say }) => say, passText = () => "", namesOf = () => null;
+export const explained = passText;
 export const phaseOf = ({ phase }, t) => t(phase);
 export const decidedLines = () => [];
 """

@@ -7,7 +7,7 @@ import { drawCurve } from "./curve.js";
 import { columnOf, key } from "./fold.js";
 import { arithmetic, columnName, equation, labelOf } from "./formulas.js";
 import { brief } from "./numbers.js";
-import { namesOf, passText, phaseOf, sentence } from "./speech.js";
+import { explained, namesOf, passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most
   MOST_FOUND = 3, // of the results that stand there before the first step
@@ -83,6 +83,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     badge.textContent = step ? phaseOf(step, t) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
+    formula.title = explained(step?.formula ?? [], t);
     const { decides, fails, nonfinite } = step ?? { fails: true };
     say.classList.toggle("mg-needed", Boolean(decides || fails || nonfinite));
     opening.textContent = step ? "" : String(trace.title ?? "");

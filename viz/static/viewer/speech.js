@@ -19,6 +19,16 @@ function toldReason({ nonfinite: told }, t) {
   return [t(`say_${told.why}`, { what, where, kind: short(told.kind) })];
 }
 
+// What the functions in a formula do, a line each: what a pointer on it shows.
+export function explained(tokens, t) {
+  const names = new Set(JSON.stringify(tokens).match(/(?<="t":"fn","text":")\w+/g));
+  return [...names]
+    .map((name) => `fn_${name}`)
+    .filter((key) => t(key) !== key)
+    .map((key) => t(key))
+    .join("\n");
+}
+
 // What a step does; in a comparison, of a step that only the second Trace has, whose it is, too.
 export const phaseOf = ({ phase, by }, t) => t(phase) + (by ? ` · ${by}` : "");
 
