@@ -21,7 +21,10 @@ const SIGNS = {
 };
 // Wide characters, as Chinese keyboards type them, and raised ones: ２（３＋１）, 10⁻³.
 export const ordinary = (text) =>
-  text.replaceAll("−", "-").replace(/[⁻⁰¹²³⁴-⁹]+/g, (power) => `^(${power})`).normalize("NFKC");
+  text
+    .replace(/[⁻⁰¹²³⁴-⁹]+/g, (power) => `^(${power})`)
+    .normalize("NFKC")
+    .replaceAll("−", "-");
 
 // The value of an expression: 1.5, 0,69, −2, 3/4, 1e-3, ln 2, cos(5), 2·3 − 1, e^2, √2, 2π.
 // Undefined for what is none. A function takes the next factor: cos 5 · 2 is (cos 5) · 2.
