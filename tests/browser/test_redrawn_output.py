@@ -76,10 +76,10 @@ def arrange(page, viewer):
     viewer.get_by_role("checkbox", name="Every step so far").uncheck()
     viewer.get_by_role("checkbox", name="Cut lens").check()
     viewer.get_by_role("checkbox", name="Choose the order yourself").check()
-    viewer.get_by_role("checkbox", name="Predict the next value").check()
     viewer.get_by_role("checkbox", name="Source code").uncheck()
     viewer.get_by_role("checkbox", name="tangent").uncheck()
-    viewer.get_by_label("View", exact=True).click()
+    # the focus moves to the question, which closes the menu
+    viewer.get_by_role("checkbox", name="Predict the next value").check()
     for text in ("0.693", "11", "11"):  # a first wrong answer gets a hint
         viewer.get_by_role("button", name="Last").click()
         viewer.get_by_label("Your answer").fill(text)

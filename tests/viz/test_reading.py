@@ -116,14 +116,15 @@ def test_the_head_and_the_small_line_of_a_card():
     }
     assert plain(heading_runs(node)) == "v2 = sin v1" and caption(node) == ""
     assert (
-        plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9})) == "v2 = sin"
+        plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9}))
+        == "v2 = v1 + v1 + v1 + v1 + v1 +…"
     ), "too long to be spelled out"
     assert plain(heading_runs({**node, "expr": []})) == "v2"
     named = [{"t": "sym", "base": f"0.{name}"} for name in ("weight", "bias")]
     comma = {"t": "op", "text": ","}
     left, right = ({"t": "op", "text": text} for text in "()")
     call = [{"t": "fn", "text": "affine"}, left, sym, comma, named[0], comma, named[1], right]
-    assert plain(heading_runs({**node, "expr": call})) == "v2 = sin", "which bias would not be said"
+    assert plain(heading_runs({**node, "expr": call})) == "v2 = affine(v1, “0.weight”, “…"
     assert plain(heading_runs({**node, "expr": named[:1]})) == "v2 = 0.weight"
     inner = [{"t": "sym", "base": f"network.2.{name}"} for name in ("weight", "bias")]
     layer = [sym, {"t": "op", "text": "@"}, inner[0], {"t": "op", "text": "+"}, inner[1]]
