@@ -172,9 +172,10 @@ def _key(text: str) -> str:
 def kept(document: Any) -> tuple[str, str]:
     """A document as the type and the text of the script element that holds it."""
     text = embed(shorter := _shorter(document))
-    whole = embed(document) if len(text) <= LARGE and shorter is not document else text
-    if len(whole) <= LARGE:
-        return "application/json", whole
+    if len(text) <= LARGE:  # the whole may be so small, too: a large one is not written for this
+        whole = text if shorter is document else embed(document)
+        if len(whole) <= LARGE:
+            return "application/json", whole
     return "application/gzip", base64.b64encode(_compressed(text)).decode()
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigrad.viz.reading import plain, symbol_runs
+from minigrad.viz.traversal import operands_first
 
 from minigrad.trace.diff import edge_twins, literals, twins
 from minigrad.trace.replay import state_at
@@ -66,7 +67,7 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
     if within:
         document["beside"]["within"] = {
-            node: [len(inner) + 1 for inner in both] for node, both in within.items()
+            node: [len(inner) + 1 for inner in sides] for node, sides in within.items()
         }
     return document
 
@@ -77,18 +78,9 @@ def _in_order(nodes: list[dict[str, Any]], edges: list[Any]) -> list[dict[str, A
     sources: dict[str, list[str]] = {}
     for edge in edges:
         sources.setdefault(edge["dst"], []).append(edge["src"])
-    waiting, out = {node["id"]: node for node in nodes}, []
-
-    def place(name: str) -> None:
-        node = waiting.pop(name, None)
-        if node is not None:
-            for source in sources.get(name, ()):
-                place(source)
-            out.append(node)
-
-    for node in nodes:
-        place(node["id"])
-    return out
+    by_id = {node["id"]: node for node in nodes}
+    operands = lambda node: [by_id[source] for source in sources.get(node["id"], ())]
+    return operands_first(nodes, operands, len(nodes), "")
 
 
 _LISTS = ("add", "drops", "free", "holds", "keep", "uses")

@@ -185,13 +185,16 @@ def _elements(operands: Sequence[Any]) -> int:
 def values_in(tokens: Tokens) -> list[str]:
     """The nodes whose values a formula names, in order."""
     found = [t["node"] for t in tokens if t["t"] == "sym" and t.get("col") == "v"]
-    nested = [part for t in tokens if t["t"] in NESTED for part in inner_formulas(t)]
-    return list(dict.fromkeys(found + [name for part in nested for name in values_in(part)]))
+    return list(dict.fromkeys(found + [n for part in _nested(tokens) for n in values_in(part)]))
 
 
 def _length(tokens: Tokens) -> int:
-    nested = [part for t in tokens if t["t"] in NESTED for part in inner_formulas(t)]
-    return len(tokens) + sum(map(_length, nested))
+    return len(tokens) + sum(map(_length, _nested(tokens)))
+
+
+def _nested(tokens: Tokens) -> list[Tokens]:
+    """The formulas inside the tokens of a formula, which most formulas have none of."""
+    return [part for t in tokens if t["t"] in NESTED for part in inner_formulas(t)]
 
 
 def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
