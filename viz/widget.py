@@ -15,24 +15,15 @@ from typing import Any
 
 from minigrad.viz.bundle import script, stylesheet
 from minigrad.viz.layout import with_layout
+from minigrad.viz.packed_widget import PackedWidget, program_trait, traitlets
 from minigrad.viz.page import options_of, packed, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
-from minigrad.viz.squeeze import squeezed, squeezed_style
+from minigrad.viz.squeeze import squeezed_style
 from minigrad.viz.trace_frame import TraceFrame
 
-try:
-    import anywidget
-    import traitlets
-except ImportError as problem:
-    raise ModuleNotFoundError(
-        f"the stepper widget needs the package {problem.name or 'anywidget'!r}, which is not"
-        ' installed; run: pip install "minigrad[viz]" (without it, viz.page.iframe(trace) shows'
-        " the same stepper)"
-    ) from problem
 
-
-class Stepper(anywidget.AnyWidget):
+class Stepper(PackedWidget):
     """A Trace, step by step.
 
     Args:
@@ -59,7 +50,7 @@ class Stepper(anywidget.AnyWidget):
         beyond full detail.
     """
 
-    _esm = squeezed(script())
+    program = program_trait(script())
     _css = squeezed_style(stylesheet())
 
     trace = traitlets.Dict()

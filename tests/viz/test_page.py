@@ -417,6 +417,8 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
     assert json.loads(gzip.decompress(state["packed"])) == json.loads(
         json.dumps(pack(stepper.trace))
     )
+    assert gzip.decompress(state["program"]).decode() == squeezed(script())
+    assert len(state["_esm"]) < 2_000, "the program goes once, and compressed"
     first = state["packed"]
     stepper.trace = all_samples()["chain"]
     assert (

@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.viz.packed_widget import PackedWidget, program_trait, traitlets
 from minigrad.viz.page import options_of, packed
-from minigrad.viz.squeeze import squeezed, squeezed_style
+from minigrad.viz.squeeze import squeezed_style
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
 
-try:
-    import anywidget
-    import traitlets
-except ImportError as problem:
-    raise ModuleNotFoundError(
-        f"the training view needs the package {problem.name or 'anywidget'!r}, which is not"
-        ' installed; run: pip install "minigrad[viz]" (without it, viz.training.iframe(history)'
-        " shows the same view)"
-    ) from problem
 
-
-class TrainingView(anywidget.AnyWidget):
+class TrainingView(PackedWidget):
     """A history's curves, decision surface, histograms and network.
 
     Attributes:
@@ -35,7 +26,7 @@ class TrainingView(anywidget.AnyWidget):
         it. -1: the newest.
     """
 
-    _esm = squeezed(script())
+    program = program_trait(script())
     _css = squeezed_style(stylesheet())
 
     history = traitlets.Dict()

@@ -1,12 +1,10 @@
 // A document on its way to the viewer: JSON, compressed by gzip. So a widget gets it in the bytes
 // of a message, and a large page holds it as base64. A Trace is packed in it (packing.py).
 
+import { inflated } from "./inflated.js";
+
 export async function unpacked(bytes) {
-  if (typeof DecompressionStream === "undefined")
-    throw new Error("this browser cannot unpack the document; one from 2023 or later can");
-  const found = await new Response(
-    new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")),
-  ).json();
+  const found = await inflated(bytes).json();
   return found.formulas ? wholeTrace(found) : found;
 }
 
