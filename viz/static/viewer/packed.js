@@ -2,6 +2,7 @@
 // of a message, and a large page holds it as base64. A Trace is packed in it (packing.py).
 
 import { inflated } from "./inflated.js";
+import { NESTED } from "./nested.js";
 
 export async function unpacked(bytes) {
   const found = await inflated(bytes).json();
@@ -15,8 +16,6 @@ export function fromBase64(text) {
   return bytes;
 }
 
-const INNER = ["num", "den", "base", "exp", "of"]; // the keys of a token that hold formulas
-
 function wholeTrace({ formulas, ...trace }) {
   const { nodes, edges, steps } = trace;
   function formula([template, holes, ...more], own, listed = []) {
@@ -29,8 +28,7 @@ function wholeTrace({ formulas, ...trace }) {
         const { id, label } = nodes[own - holes[at++]];
         Object.assign(found, label, { node: id });
       } else
-        for (const key of INNER)
-          if (Array.isArray(token[key])) found[key] = token[key].map(filled);
+        for (const key of NESTED[token.t] ?? []) found[key] = token[key].map(filled);
       return found;
     };
     return formulas[template].map(filled);

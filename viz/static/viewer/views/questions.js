@@ -1,6 +1,7 @@
 // What predict mode asks before a step, whether an answer is right, and what a wrong one suggests.
 
 import { key } from "../fold.js";
+import { innerFormulas } from "../nested.js";
 import { numberOf } from "../numbers.js";
 import { askedOfArray } from "./array_questions.js";
 
@@ -68,7 +69,7 @@ const factorsOf = (tokens) =>
   (tokens ?? []).flatMap((one) =>
     one.t === "num" && !one.col && ![0, 1].includes(one.value)
       ? [numberOf(one.value)]
-      : factorsOf([one.of, one.base, one.num, one.den].flatMap((part) => part ?? [])),
+      : factorsOf(one.t === "sup" ? one.base : innerFormulas(one).flat()),
   );
 
 // Of a derivative: another operand in the place of the right one, or the function's value in the
