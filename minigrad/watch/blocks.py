@@ -21,7 +21,7 @@ import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import CodeType, FrameType
@@ -61,6 +61,18 @@ class Loop:
         return self.body == self.first
 
 
+class FunctionText(NamedTuple):
+    """What is known of a function from its source: its loops, outermost first, and by line the
+    variables that are bound there in a way that the place of an operation does not tell: one of
+    several targets, a list's name, a loop's variable. parameters: those of its calls; variables:
+    all of its own."""
+
+    loops: tuple[Loop, ...] = ()
+    targets: Mapping[int, tuple[str, ...]] = {}
+    parameters: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
 @dataclass
 class LoopEntry:
     """A loop that was entered and is not left yet. tests: how often its header was reached."""
@@ -72,11 +84,11 @@ class LoopEntry:
 
 @dataclass
 class FunctionCall:
-    """A call under way: the loops of its function, outermost first, and where it is. composed:
-    whether the function is the library's."""
+    """A call under way: what its function says, and where it is. composed: whether the function is
+    the library's."""
 
     number: int
-    loops: tuple[Loop, ...]
+    function: FunctionText
     composed: bool
     entries: dict[Loop, LoopEntry] = field(default_factory=dict)
     line: int = 0
@@ -104,6 +116,8 @@ class Follower:
         if self.outer is not None:
             self.outer = self.outer(frame, event, arg)
         if event == "line":
+            if bound := self.call.function.targets.get(self.call.line):
+                self.blocks.bound(frame, bound)
             self.blocks.reached(self.call, frame.f_lineno)
         elif event == "exception":
             self.blocks.raised(arg[1])
@@ -115,14 +129,20 @@ class Follower:
 class Blocks:
     """The blocks of one traced run, in the order of their first operation."""
 
-    def __init__(self, owners: Callable[[], list[str]], line_of: Callable[[CodeType, int], Any]):
+    def __init__(
+        self,
+        owners: Callable[[], list[str]],
+        line_of: Callable[[CodeType, int], Any],
+        bound: Callable[[FrameType, Sequence[str]], None],
+    ):
         """owners: the labels of the modules that are called now, the outermost first; line_of: the
-        line of the shown source that a line of a function's file is, or None."""
+        line of the shown source that a line of a function's file is, or None; bound: hears which
+        variables of a call under way have been given a value."""
         self.found: list[Block] = []
-        self._owners, self._line_of = owners, line_of
+        self._owners, self._line_of, self.bound = owners, line_of, bound
         self._calls: dict[FrameType, FunctionCall] = {}
         # by id(), with the code: its hash is computed from all of it each time
-        self._loops: dict[int, tuple[CodeType, tuple[Loop, ...] | None]] = {}
+        self._texts: dict[int, tuple[CodeType, FunctionText | None]] = {}
         self._made = 0
         self._raised: tuple[int, str | None] = 0, None  # the latest error's id, and its block
         self._tracer: Any = None  # what this run gave `sys.settrace`, where it may take it back
@@ -154,18 +174,26 @@ class Blocks:
 
         def started(frame: FrameType, event: str, arg: Any) -> Any:
             outer = None if before is None else before(frame, event, arg)
-            known = self._loops.get(id(frame.f_code))
-            loops = self._loops_of(frame.f_code) if known is None else known[1]
-            if loops is None:
+            known = self._texts.get(id(frame.f_code))
+            text = self._text_of(frame.f_code) if known is None else known[1]
+            if text is None:
                 return outer
             self._made += 1
             composed = frame.f_code.co_filename.startswith(_OWN)
             if composed and outer is None:
                 frame.f_trace_lines = False  # only its end matters
-            self._calls[frame] = call = FunctionCall(self._made, loops, composed)
+            # those of the first call are the inputs
+            if text.parameters and self._calls and (own := self._own_parameters(text)):
+                self.bound(frame, own)
+            self._calls[frame] = call = FunctionCall(self._made, text, composed)
             return Follower(self, call, outer)
 
         return started
+
+    def _own_parameters(self, text: FunctionText) -> list[str]:
+        """The parameters of a call whose names mean nothing else in the calls around it."""
+        taken = {name for call in self._calls.values() for name in call.function.variables}
+        return [name for name in text.parameters if name not in taken]
 
     def raised(self, error: Any) -> None:
         """An error leaves the innermost call that is followed, or one around it."""
@@ -182,15 +210,15 @@ class Blocks:
 
     # ---------------------------------------------------------------------------------- where it is
 
-    def _loops_of(self, code: CodeType) -> tuple[Loop, ...] | None:
-        """The loops of a function of the user's, none of a composed one; None for other code."""
-        loops = _loops(code) if _is_users(code) else () if _is_composed(code) else None
-        self._loops[id(code)] = code, loops
-        return loops
+    def _text_of(self, code: CodeType) -> FunctionText | None:
+        """What a function of the user's says; nothing of a composed one; None for other code."""
+        text = _text(code) if _is_users(code) else FunctionText() if _is_composed(code) else None
+        self._texts[id(code)] = code, text
+        return text
 
     def reached(self, call: FunctionCall, line: int) -> None:
         """The next line of a call begins."""
-        for loop in call.loops:
+        for loop in call.function.loops:
             entry = call.entries.get(loop)
             if not loop.first <= line <= loop.last:
                 call.entries.pop(loop, None)
@@ -273,7 +301,7 @@ class Blocks:
 
     def _rounds(self, frame: FrameType, call: FunctionCall) -> list[Place]:
         path: list[Place] = []
-        for loop in call.loops:
+        for loop in call.function.loops:
             entry = call.entries.get(loop)
             if entry is None:
                 continue
@@ -312,7 +340,8 @@ def _is_users(code: CodeType) -> bool:
     """Whether code is the user's: of a function with a source outside of minigrad, the standard
     library and installed packages."""
     file = os.path.abspath(code.co_filename)
-    if code.co_flags & _RESUMED or file.startswith((_OWN, _STANDARD)):
+    generated = code.co_filename == "<string>"  # such as the __init__ of a dataclass
+    if generated or code.co_flags & _RESUMED or file.startswith((_OWN, _STANDARD)):
         return False
     return not any(folder in file for folder in _PACKAGES)
 
@@ -323,21 +352,45 @@ def _is_composed(code: CodeType) -> bool:
     return code.co_filename.startswith(_COMPOSED) and not (inner or code.co_flags & _RESUMED)
 
 
-def _loops(code: CodeType) -> tuple[Loop, ...] | None:
-    """The loops of a function, outermost first; None where its source cannot be found."""
+def _text(code: CodeType) -> FunctionText | None:
+    """What a function's source says; None where it cannot be found."""
     found = definition_of(code)
     if found is None:
         return None
     loops: list[Loop] = []
+    targets: dict[int, tuple[str, ...]] = {}
     queue = _body(found[1])
     while queue:
         node = queue.pop()
         if isinstance(node, ast.For | ast.While):
             last = node.body[-1].end_lineno or node.lineno
             loops.append(Loop(node.lineno, node.body[0].lineno, last, _header(node)))
+        if isinstance(node, ast.For):
+            targets |= dict.fromkeys(_lines(node.target, node.iter), _variables(node.target))
+        elif isinstance(node, ast.Assign) and _is_of_several(node):
+            bound = tuple(name for target in node.targets for name in _variables(target))
+            targets |= dict.fromkeys(_lines(node, node), bound)
         if not isinstance(node, Function | ast.ClassDef):
             queue.extend(ast.iter_child_nodes(node))
-    return tuple(sorted(loops, key=lambda loop: (loop.first, -loop.last)))
+    loops.sort(key=lambda loop: (loop.first, -loop.last))
+    names, count = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
+    return FunctionText(tuple(loops), targets, names[:count], names)
+
+
+def _lines(first: ast.expr | ast.stmt, last: ast.expr | ast.stmt) -> range:
+    return range(first.lineno, (last.end_lineno or first.lineno) + 1)
+
+
+def _variables(target: ast.expr) -> tuple[str, ...]:
+    """The variables that a target binds."""
+    names = (node for node in ast.walk(target) if isinstance(node, ast.Name))
+    return tuple(node.id for node in names if isinstance(node.ctx, ast.Store))
+
+
+def _is_of_several(node: ast.Assign) -> bool:
+    """Whether an assignment has several targets, or its value is a list that it writes."""
+    several = len(node.targets) > 1 or isinstance(node.targets[0], ast.Tuple | ast.List)
+    return several or isinstance(node.value, ast.ListComp | ast.List | ast.Tuple)
 
 
 def _body(definition: Function) -> list[ast.AST]:

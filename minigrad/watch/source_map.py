@@ -88,6 +88,10 @@ class SourceMap:
             frame = frame.f_back
         return frame
 
+    def shows(self, frame: FrameType) -> bool:
+        """Whether a call is one of the traced function or of one defined inside it."""
+        return id(frame.f_code) in self._codes
+
     def held(self, frame: FrameType) -> Mapping[str, Any]:
         """The variables of a running call and what they hold."""
         self._looked.add(id(frame))

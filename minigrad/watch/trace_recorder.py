@@ -18,7 +18,7 @@ from __future__ import annotations
 import numbers
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -525,7 +525,16 @@ class TraceRecorder(TraceWriter):
         named = ((one, self.map.variable(one)) for one in running)
         call.variables = [(one, variable) for one, variable in named if variable is not None]
 
+    def bound(self, frame: FrameType, variables: Sequence[str]) -> None:
+        self._name_assigned()  # `a = …` goes before what a function that is given a calls it
+        super().bound(frame, variables)
+
     def _note_variable(self) -> None:
+        """Name the latest result, and see what its variables hold now."""
+        self._name_assigned()
+        self.map.look_again()
+
+    def _name_assigned(self) -> None:
         """If the latest result was meant for a variable and has arrived there, the node gets the
         variable's name.
         """
@@ -534,9 +543,8 @@ class TraceRecorder(TraceWriter):
             for frame, variable in variables:
                 held = self.map.held(frame).get(variable)
                 if isinstance(held, Tensor) and self.found(held) == name:
-                    self.by_id[name].setdefault("name", variable)
+                    self.call_it(variable, name, frame)
             self._assigned = None
-        self.map.look_again()
 
     # -------------------------------------------------------------------------- values and tangents
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,8 @@ convolution or a pooling reads or writes them."""
 ALL_PARTS = 16_000
 """Of larger ones so many elements are held in one Trace, in parts."""
 
+MOST_ITEMS = 32
+"""Items of the longest list whose values are named by it."""
 LONGEST_NAME = 24
 """Characters of a parameter's name in formulas."""
 _name_of_dtype = cache(str)  # NumPy puts the name together each time
@@ -56,7 +59,7 @@ class TraceWriter(TraceDocument):
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
         # inside of a step (one axis of a pooling): the node -> the name of the result
         self.within: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
-        self.blocks = Blocks(self._owners_labels, self.map.line_of)
+        self.blocks = Blocks(self._owners_labels, self.map.line_of, self.bound)
         self.saved = SavedValues(self)
         self.rules = Rules()
         # ∂y/∂x by result and operand's position, where reverse mode has the same
@@ -70,6 +73,7 @@ class TraceWriter(TraceDocument):
         # of values that are not finite: what says why, where their operation made them so
         self.made: dict[str, dict[str, Any] | None] = {}
         self.error: dict[str, Any] | None = None  # what the function raised
+        self._named_elsewhere: set[str] = set()  # by a function that is not shown
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
@@ -135,6 +139,30 @@ class TraceWriter(TraceDocument):
         """What the modules on that path are called in a picture: a number says its class."""
         named = zip(self.owners(), calls.modules, strict=True)
         return [f"{name}: {type(m).__name__}" if name.isdigit() else name for name, m in named]
+
+    def bound(self, frame: FrameType, variables: Sequence[str]) -> None:
+        """Variables of a running call have been given a value: operations without a name get
+        theirs, and those of a list the list's, with their place. A name that is an input's is left
+        to it."""
+        held = self.map.held(frame)
+        for variable in variables:
+            value = held.get(variable)
+            if isinstance(value, list | tuple) and len(value) <= MOST_ITEMS:
+                for i, item in enumerate(value):
+                    if isinstance(item, Tensor):
+                        self.call_it(f"{variable}[{i}]", self.found(item), frame)
+            elif isinstance(value, Tensor) and variable not in self.by_id:
+                self.call_it(variable, self.found(value), frame)
+
+    def call_it(self, variable: str, name: str | None, frame: FrameType) -> None:
+        """Name the operation whose value a variable of a running call holds, if it has no name or
+        one of a function that is not shown."""
+        if name is None or self.by_id[name]["kind"] != "op":
+            return
+        node, shown = self.by_id[name], self.map.shows(frame)
+        if "name" not in node or (shown and name in self._named_elsewhere):
+            node["name"] = variable
+            (self._named_elsewhere.discard if shown else self._named_elsewhere.add)(name)
 
     def parameter_path(self, value: Tensor) -> str | None:
         """The name that `named_parameters()` of the outermost module under way gives a parameter:

@@ -313,7 +313,6 @@ def test_names_by_each_kind_of_assignment(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "a, b = mg.sin(x), 2",
         "a = mg.sin(x) if x > 0 else x",
         "a = [mg.sin(x)][0]",
         "a = (mg.sin(x), 1)[0]",

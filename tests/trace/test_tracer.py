@@ -663,7 +663,7 @@ def test_names_of_variables_go_with_the_values_that_they_held():
         "v1": "a",
         "v2": None,
         "v3": "b",
-        "v4": None,
+        "v4": "c",
         "v5": "e",
         "v6": "total",
         "v7": "total",
@@ -706,6 +706,54 @@ def test_names_of_variables_are_those_of_the_called_function_too():
     net = Net()
     for one in (net, lambda x: net(x)):
         assert names(traced(one, [1.0, 2.0]))[-4:] == [*inside, "z", "out"]
+
+
+def scaled(z, k):
+    return z * k
+
+
+def pair(z):
+    left, right = z - 1, z + 1
+    return left, right
+
+
+def test_parameters_several_targets_lists_and_loops_name_values_that_have_no_other_name():
+    names = lambda f: [n.get("name") for n in traced(f, 0.5)["nodes"] if "op" in n]
+
+    def arguments(x):
+        a = x * 2
+        return scaled(scaled(x + 1, 2), k=a * 3)
+
+    # the argument has no other name; that of `scaled` is what it is called there, too
+    assert names(arguments) == ["a", "z", "z", "k", None]
+
+    def taken(x, z):
+        return scaled(x + 1, z)
+
+    found = [n.get("name") for n in traced(taken, 0.5, 2.0)["nodes"] if "op" in n]
+    assert found == [None, None], "z is another value of the function that is shown"
+
+    def targets(x):
+        a, (b, c) = mg.sin(x), pair(mg.cos(x))
+        d = e = x * 3
+        return (
+            a * b * c
+            + d * e
+        )  # fmt: skip
+
+    # those of `pair` are named by the function that is shown
+    assert names(targets)[:5] == ["a", "z", "b", "c", "d"]
+
+    def items(x):
+        hs = [x * i for i in range(2)]
+        both = [mg.sin(x), hs[0]]
+        total = x
+        for h, (i, u) in zip([x + 1, x + 2], enumerate(both)):
+            total = total + h * u * i
+        return total
+
+    found = names(items)
+    assert found[:3] == ["hs[0]", "hs[1]", "both[0]"] and found[3:5] == ["h", "h"]
 
 
 GLOBAL_WEIGHT = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)

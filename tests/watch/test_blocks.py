@@ -2,6 +2,8 @@
 function raised."""
 
 import sys
+from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -343,6 +345,21 @@ def test_what_fails_stands_in_the_round_the_call_and_the_module_in_which_it_fail
 def outside(a, b):
     b = a * b
     return b @ mg.ones(2)
+
+
+@dataclass
+class Checked:
+    values: object
+    count: int = field(default_factory=partial(int, "no number"))
+
+
+def checked(u):
+    return Checked(u).values
+
+
+def test_the_generated_init_of_a_dataclass_is_not_the_users_code():
+    trace = validate(trace_function(lambda x: checked(x * 2), 1.0, partial=True))
+    assert text_of(trace["nodes"][-1]["expr"]) == "Checked(u)"
 
 
 class FailsBack(mg.autograd.Function):
