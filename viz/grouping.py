@@ -34,7 +34,8 @@ LABEL = 30
 @dataclass
 class NodeGroup:
     """A closed or open box: its items are ids of nodes or of other groups, in order; leaves are
-    all nodes inside. kind: that of the program's block, "line" or "stretch".
+    all nodes inside. kind: that of the program's block, "line" or "stretch"; one of "library" is
+    opened by hand alone.
     """
 
     id: str
@@ -47,7 +48,8 @@ class NodeGroup:
 
 class Tree:
     """What the program says, as boxes: its modules, calls, loops and rounds; repeated blocks folded
-    into one; in a large graph also its lines, and stretches of what is still too many.
+    into one; in a large graph also its lines, and stretches of what is still too many. In a small
+    graph without modules only calls of the library's functions on arrays.
 
     items: what stands at the top; groups: all groups by id. Empty groups: there is nothing to
     group.
@@ -61,10 +63,11 @@ class Tree:
         self.items = [node["id"] for node in nodes]
         self.named = any(node.get("group") for node in nodes)
         self._large, self._t = len(nodes) > MANY, t or words()
-        by_blocks = bool(trace.get("blocks")) and (self.named or len(nodes) > FEW)
+        self._library = not self.named and len(nodes) <= FEW
+        self._blocks = {b["id"]: b for b in trace.get("blocks", ())}
+        by_blocks = any(not self._library or b["kind"] == "library" for b in self._blocks.values())
         if not (self.named or self._large or by_blocks):
             return
-        self._blocks = {b["id"]: b for b in trace["blocks"]} if by_blocks else {}
         code = trace["source"]["code"] if trace.get("source") else ""
         self._code: list[str] = code.split("\n")
         self._users: dict[str, list[str]] = {}
@@ -85,7 +88,8 @@ class Tree:
         path: list[str] = []
         block = self._blocks.get(node.get("block", ""))
         while block is not None:
-            path.insert(0, block["id"])
+            if not self._library or block["kind"] == "library":
+                path.insert(0, block["id"])
             block = self._blocks.get(block.get("parent", ""))
         return path[:DEEPEST]
 
@@ -275,7 +279,7 @@ class Tree:
         where there is one block alone, or they are no repetition.
         """
         inside = [self.groups[item].kind for item in items[at : at + length] if item in self.groups]
-        if not inside or inside[0] not in ("module", "function"):
+        if not inside or inside[0] not in ("module", "function", "library"):
             return None
         end = at + length
         while signs[end : end + length] == signs[at : at + length]:
@@ -291,14 +295,17 @@ class Tree:
         found: set[str] = set()
         while True:
             shown = self.shown(found)
-            inside = [self.groups[item] for item in shown if item in self.groups]
+            groups = (self.groups[item] for item in shown if item in self.groups)
+            inside = [group for group in groups if group.kind != "library"]
+            if not inside:
+                return found
             deeper = [len(group.leaves) - len(group.items) for group in inside]
             most = [g for g, n in zip(inside, deeper, strict=True) if n == max(deeper)]
             boxes = len(shown) + sum(len(group.items) - 1 for group in most)
             half = any(2 * len(group.leaves) > len(self.nodes) for group in most)
             alone = len(inside) == 1 and len(shown) <= ALONE
             fits = alone or boxes <= (MOST if half else OUTLINE)
-            if not inside or not fits or any(group.times for group in most):
+            if not fits or any(group.times for group in most):
                 return found
             found.update(group.id for group in most)
 

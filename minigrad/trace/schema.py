@@ -282,7 +282,7 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         )
 
 
-BLOCKS = ("function", "loop", "module", "round")
+BLOCKS = ("function", "library", "loop", "module", "round")
 
 
 def _program(trace: Trace, nodes: dict[str, int]) -> None:

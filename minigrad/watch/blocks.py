@@ -10,8 +10,9 @@ function of the library that the user's code calls and that may consist of sever
 
 A block is `{"id", "kind", "label"}` with the id of its "parent" and the "line" of the shown source
 that it begins on. kind: "module" (label: its name in the module around it, a number with its class:
-"0: Linear"), "function" (its call as it is written), "loop" (its header; "rounds": how many were
-begun) or "round" ("round": its number).
+"0: Linear"), "function" (its call as it is written), "library" (the same, of a function on arrays
+whose operations are a picture's detail), "loop" (its header; "rounds": how many were begun) or
+"round" ("round": its number).
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ Block = dict[str, Any]
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
-_COMPOSED = tuple(
-    f"{_OWN}{folder}{os.sep}"
-    for folder in (f"nn{os.sep}functional", *"arrays extras fft linalg signal special".split())
+_ARRAYS = tuple(
+    f"{_OWN}{folder}{os.sep}" for folder in "arrays extras fft linalg signal special".split()
 )
-"""Folders whose public functions are compositions of operations."""
+"""Folders whose public functions on arrays are compositions of operations."""
+_COMPOSED = (f"{_OWN}nn{os.sep}functional{os.sep}", *_ARRAYS)
+"""Those, and the compositions whose operations are taught."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _DEEP = 8
@@ -297,7 +299,9 @@ class Blocks:
         caller = caller if caller in self._calls else None
         text = None if caller is None else _text_at(caller.f_code, caller.f_lasti)
         label = text if text and len(text) <= _SHORT else f"{frame.f_code.co_name}(…)"
-        return {"kind": "function", "label": label, **self._line(caller)}
+        library = frame.f_code.co_filename.startswith(_ARRAYS)
+        kind = "library" if library else "function"
+        return {"kind": kind, "label": label, **self._line(caller)}
 
     def _rounds(self, frame: FrameType, call: FunctionCall) -> list[Place]:
         path: list[Place] = []

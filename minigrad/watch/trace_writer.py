@@ -320,6 +320,7 @@ class TraceWriter(TraceDocument):
         """The finished Trace."""
         self.saved.before_step()
         self._mark_dangling()
+        self._mark_subject()
         explain(self.steps, self.by_id, self.edges, self.made)
         found = {"source": self.map.source(), "error": self.error, "blocks": self.blocks.found}
         more = {key: part for key, part in found.items() if part}
@@ -338,6 +339,15 @@ class TraceWriter(TraceDocument):
                 leading.update(edge["src"] for edge in self.into.get(node["id"], {}).values())
             elif node["kind"] == "op":
                 node["dangling"] = True
+
+    def _mark_subject(self) -> None:
+        """A library's function that all operations are of, or that fails, is shown as the user's
+        own are."""
+        used = {node.get("block") for node in self.nodes if "op" in node}
+        failed = {node.get("block") for node in self.nodes if node.get("failed")}
+        for block in self.blocks.found:
+            if block["kind"] == "library" and (used == {block["id"]} or block["id"] in failed):
+                block["kind"] = "function"
 
     def _title(self) -> str:
         given = {

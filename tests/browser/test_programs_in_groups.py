@@ -344,3 +344,31 @@ def test_the_numbers_of_an_array_stay_inside_the_box_of_a_group(show, shape):
         })"""
     )
     assert viewer.locator(".mg-group .mg-value").count() and over == []
+
+
+def outer_and_more(x):
+    return (mg.outer(mg.exp(x), x) * 3).sum()
+
+
+def test_a_library_function_on_arrays_is_one_closed_box_in_a_small_graph_and_opens_in_place(show):
+    trace = trace_function(outer_and_more, [1.0, 2.0], mode="reverse")
+    viewer = show(trace, 1280, 800)
+    shown = lambda: viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.dataset.node)")
+    tree = Tree(trace)
+    assert shown() == tree.shown(tree.open_at_first()) == ["x", "v1", "group 1", "v4", "v5"]
+    assert viewer.locator(".mg-group-name").all_text_contents() == ["▸ mg.outer(mg.exp(x), x)"]
+    viewer.locator(".mg-group-name").click()
+    assert {"v2", "v3"} <= set(shown())
+
+
+def test_a_library_function_whose_operations_are_all_or_one_of_which_fails_shows_them():
+    def alone(x):
+        return mg.outer(x, x)
+
+    def failing(x):
+        return mg.kron(x * 2, "no tensor")
+
+    for f in (alone, failing):
+        trace = trace_function(f, [1.0, 2.0], mode="primal", partial=True)
+        assert {block["kind"] for block in trace.get("blocks", ())} <= {"function"}
+        assert Tree(trace).groups == {}

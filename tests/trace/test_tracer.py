@@ -748,7 +748,7 @@ def test_parameters_several_targets_lists_and_loops_name_values_that_have_no_oth
         hs = [x * i for i in range(2)]
         both = [mg.sin(x), hs[0]]
         total = x
-        for h, (i, u) in zip([x + 1, x + 2], enumerate(both)):
+        for h, (i, u) in zip([x + 1, x + 2], enumerate(both), strict=True):
             total = total + h * u * i
         return total
 

@@ -323,7 +323,7 @@ def test_the_shared_constants_are_written_into_the_module_once():
     assert "constants.json" not in script() and set(VIEWS) >= {"predict", "jacobian", "arrays"}
 
 
-def test_the_keys_of_a_token_that_hold_formulas_are_written_in_the_schema_and_in_the_constants_alone():
+def test_the_keys_of_a_token_that_hold_formulas_are_listed_in_the_schema_and_the_constants_alone():
     found = json.loads((STATIC / "viewer" / "constants.json").read_text(encoding="utf-8"))["nested"]
     assert found == {kind: list(keys) for kind, keys in NESTED.items()}
     parts = [*STATIC.rglob("*.js"), *(STATIC.parent / "explorer" / "static").rglob("*.js")]

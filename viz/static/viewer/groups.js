@@ -18,10 +18,12 @@ const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kin
 export function groupTree(trace, t) {
   const { nodes } = trace,
     named = nodes.some((node) => node.group),
-    blocked = trace.blocks?.length && (named || nodes.length > FEW);
+    // in a small graph without modules, calls of the library's functions on arrays alone
+    counts = ({ kind }) => named || nodes.length > FEW || kind === "library",
+    blocked = trace.blocks?.some(counts);
   if (!named && !blocked && nodes.length <= MANY) return null;
   const blocks = new Map(blocked ? trace.blocks.map((block) => [block.id, block]) : []),
-    pathOf = blocked ? (node) => blockPath(blocks, node.block) : modulePath,
+    pathOf = blocked ? (node) => blockPath(blocks, node.block, counts) : modulePath,
     paths = new Map(nodes.map((node) => [node.id, pathOf(node)])),
     users = new Map(nodes.map((node) => [node.id, []]));
   for (const e of trace.edges) users.get(e.src).push(e.dst);
@@ -32,9 +34,10 @@ export function groupTree(trace, t) {
 }
 
 // The blocks around a node, the outermost first.
-function blockPath(blocks, id) {
+function blockPath(blocks, id, counts) {
   const path = [];
-  for (let block = blocks.get(id); block; block = blocks.get(block.parent)) path.unshift(block.id);
+  for (let block = blocks.get(id); block; block = blocks.get(block.parent))
+    if (counts(block)) path.unshift(block.id);
   return path.slice(0, DEEPEST);
 }
 const modulePath = (node) => (node.group ? node.group.split("/") : []);
@@ -73,7 +76,8 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     groups.set(group.id, group);
     return group;
   }
-  const leavesOf = (item) => groups.get(item)?.leaves ?? item;
+  const isGroup = (item) => groups.has(item),
+    leavesOf = (item) => groups.get(item)?.leaves ?? item;
   function fill(group, items) {
     group.items = items;
     group.leaves = items.flatMap(leavesOf);
@@ -130,9 +134,9 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     return out;
   }
   const repeatable = (block) =>
-    ["module", "function"].includes(groups.get(block.find((item) => groups.has(item)))?.kind);
+    ["module", "function", "library"].includes(groups.get(block.find(isGroup))?.kind);
   function repetition(blocks) {
-    const names = blocks.map((one) => groups.get(one.find((item) => groups.has(item))).label),
+    const names = blocks.map((one) => groups.get(one.find(isGroup)).label),
       whole = add(`${names[0]} … ${names.at(-1)}`, "module", { times: blocks.length });
     const inside = blocks.map((one, j) => (one[1] ? fill(add(names[j], "module"), one) : one[0]));
     return fill(whole, inside);
@@ -223,12 +227,15 @@ export function operationsIn(group, byId, t) {
 
 // Which groups are open at first: of those seen the ones with most nodes deeper inside, equal ones
 // together, until they do not fit or are a repetition. One that stands almost alone is open anyway.
+// Those of the library are opened by hand alone.
 export function openAtFirst(tree) {
   const open = new Set(),
     deeper = ({ leaves, items }) => leaves.length - items.length;
   for (;;) {
     const { shown } = visible(tree, open),
-      inside = shown.map((item) => tree.groups.get(item)).filter(Boolean),
+      inside = shown
+        .map((item) => tree.groups.get(item))
+        .filter((one) => one && one.kind !== "library"),
       most = inside.filter((group) => deeper(group) === Math.max(...inside.map(deeper))),
       boxes = most.reduce((sum, group) => sum + group.items.length - 1, shown.length),
       half = most.some((group) => 2 * group.leaves.length > tree.count),
