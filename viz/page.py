@@ -129,6 +129,7 @@ _PAGE_CSS = """
 html { color-scheme: light dark; }
 body { margin: 0; padding: %(padding)s; background: %(background)s; }
 main { max-width: 1280px; margin: 0 auto; }
+@media (max-width: 560px) { body { padding: 5px; } }
 """
 
 

@@ -59,6 +59,22 @@ def test_straight_lines_and_operations_of_two_numbers_have_no_curve(show, visit)
     assert show(linear, 1280, 800, step=2).locator(".mg-curve").is_hidden()
 
 
+def test_on_a_phone_the_curve_stands_beside_the_formula_and_can_be_made_small(show):
+    trace = trace_function(lambda x: mg.sin(x) * mg.exp(x), 0.5)
+    viewer = show(trace, 390, 844, step=step_at(trace, "primal", "v1"))
+    curve, formula = viewer.locator(".mg-curve"), viewer.locator(".mg-formula")
+    box, beside = curve.bounding_box(), formula.bounding_box()
+    assert 60 < box["width"] < 100 and beside["x"] + beside["width"] <= box["x"]
+    panel = viewer.locator(".mg-now").bounding_box()
+    assert box["y"] + box["height"] <= panel["y"] + panel["height"]
+    curve.click()
+    assert curve.get_attribute("aria-expanded") == "false"
+    assert curve.bounding_box()["width"] < 50 and viewer.locator(".mg-now").bounding_box() == panel
+    curve.focus()
+    viewer.page.keyboard.press("Enter")
+    assert curve.bounding_box() == box
+
+
 def test_the_point_of_an_input_is_dragged_and_everything_follows(visit, tmp_path):
     sliders = viz.sliders(lambda x: mg.sin(x) * 2, x=(0.0, 6.0, 3.0), points=25, live=False)
     page, path = visit.page, tmp_path / "grid.html"

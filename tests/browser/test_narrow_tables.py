@@ -31,7 +31,7 @@ TABLE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1280, 700, 390])
+@pytest.mark.parametrize("width", [1280, 700, 350])
 def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(show, visit, width):
     trace, page = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, source=""), visit.page
     page.emulate_media(reduced_motion="reduce")

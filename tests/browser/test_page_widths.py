@@ -144,6 +144,61 @@ def test_on_a_phone_upright_the_first_screen_shows_nodes(show, name):
     assert len(seen) >= 2 and any(b["x"] + b["width"] <= 390 for b in seen)
 
 
+def course(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+PHONE = """(root) => {
+    const rect = (e) => e.getBoundingClientRect(), find = (part) => root.querySelector(part),
+        within = (inner, outer) => inner.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1,
+        screen = { top: 0, bottom: innerHeight }, panel = rect(find(".mg-now")),
+        table = find(".mg-tablebox"), head = rect(table.querySelector("thead")),
+        rows = { top: head.bottom, bottom: rect(table).bottom },
+        formula = rect(find(".mg-formula"));
+    return {
+        controls: within(rect(find(".mg-bar")), screen),
+        formula: within(panel, screen) && formula.height > 0 && formula.top >= panel.top
+            && formula.top + Math.min(60, formula.height) <= panel.bottom,
+        node: [...root.querySelectorAll(".mg-node.mg-write .mg-card")].some((card) =>
+            rect(card).top >= rect(find(".mg-graph")).top - 1 && rect(card).top + 60 < innerHeight),
+        row: [...table.querySelectorAll("td.mg-write")].every((cell) =>
+            within(rect(cell), screen) && within(rect(cell), rows)),
+        still: [scrollY, find(".mg-graph").offsetTop, find(".mg-graph").offsetHeight],
+    };
+}"""
+
+
+@pytest.mark.parametrize("size", [(390, 844), (360, 740)])
+def test_a_phones_first_screen_has_controls_formula_nodes_and_the_written_row(
+    chromium, tmp_path, size
+):
+    rng = np.random.default_rng(0)
+    sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
+    width, height = size
+    touch = {"viewport": {"width": width, "height": height}, "has_touch": True, "is_mobile": True}
+    with contextlib.closing(chromium.new_context(**touch, reduced_motion="reduce")) as phone:
+        tab = phone.new_page()
+        for trace in (
+            trace_function(course, 2.0, 5.0, mode="both"),
+            trace_function(two_layers, *(rng.normal(size=size) for size in sizes)),
+        ):
+            page = tmp_path / "phone.html"
+            page.write_text(viz.to_html(trace), encoding="utf-8")
+            tab.goto(page.as_uri())
+            viewer = tab.locator("section.mg-root")
+            steps = range(1, len(trace["steps"]) + 1)
+            places = set()
+            for k, seen in enumerate(at_each(viewer, steps, PHONE), 1):
+                places.add(tuple(seen.pop("still")))
+                assert all(seen.values()), (k, seen)
+            viewer.get_by_role("button", name="First").click()
+            for _ in range(3):
+                viewer.get_by_role("button", name="Next", exact=True).tap()
+                places.add(tuple(viewer.evaluate(PHONE)["still"]))
+            assert len(places) == 1, "the page moves while it is stepped through"
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_touch_screen_is_told_of_buttons_and_of_no_keys(show, chromium, tmp_path):
     trace = trace_function(lambda x: mg.sin(x) * x, 0.5)
     viewer = show(trace)

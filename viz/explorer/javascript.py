@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -50,6 +51,7 @@ def rules() -> str:
     """The module `rules.js`: `OPERATIONS` by name, and `GRAMMAR`, what the functions and operators
     of a formula call."""
     calls, operators = _calls(), _operators()
+    said, words = _once("\n".join(f"  {name}: {_json(table)}," for name, table in _words().items()))
     found = _reached([*calls.values(), *(v for row in operators.values() for v in row)])
     lines = [
         "// Written from the declarations of the operations by viz/explorer/javascript.py.",
@@ -61,6 +63,7 @@ def rules() -> str:
         "};",
         'for (const one of Object.values(OPERATIONS)) one.inputs ??= ["x"];',
         "",
+        said,
         "export const GRAMMAR = {",
         f"  constants: {json.dumps(expression.CONSTANTS)},",
         "  functions: {",
@@ -81,7 +84,7 @@ def rules() -> str:
         "  // what a comparison with a number on its left becomes",
         f"  reflected: {_json(_reflected(operators))},",
         "  // what is said of a text that is no formula",
-        *(f"  {name}: {_json(table)}," for name, table in _words().items()),
+        words,
         "};",
         CALLED,
         "",
@@ -117,6 +120,16 @@ def _words() -> dict[str, Any]:
         "refusedOperators": refusals.OPERATORS,
         "typography": refusals.TYPOGRAPHY,
     }
+
+
+def _once(text: str) -> tuple[str, str]:
+    """A text in which a list stands in place of each string that it holds several times, and the
+    declaration of that list."""
+    found = re.findall(r'(?<=[ \[])"[^"\\]{16,}"(?=[,}\]])', text)
+    said = [one for one, times in Counter(found).items() if times > 1]
+    for place, one in enumerate(said):
+        text = re.sub(rf"(?<=[ \[]){re.escape(one)}(?=[,}}\]])", f"REPEATS[{place}]", text)
+    return f"const REPEATS = [{', '.join(said)}];", text
 
 
 def _json(value: Any) -> str:

@@ -59,7 +59,7 @@ export function explore(place, { panels = [] } = {}) {
   );
   const predict = h(
     "button",
-    { type: "button", class: "mgx-button", "aria-pressed": "false", onclick: predicting },
+    { class: "mgx-button", "aria-pressed": "false", onclick: predicting },
     "Predict",
   );
   const picture = h("div", { class: "mgx-picture" });

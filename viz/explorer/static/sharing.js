@@ -38,7 +38,7 @@ export function shareButtons({ state, viewer }) {
   const button = (text, act) => {
     const made = h(
       "button",
-      { type: "button", class: "mgx-button", onclick: () => act(made, text) },
+      { class: "mgx-button", onclick: () => act(made, text) },
       text,
     );
     return made;

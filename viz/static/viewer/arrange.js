@@ -3,6 +3,7 @@
 // Pixels: the width from which graph and table stand side by side; the least width of the table's
 // column, and of a view's in its place; the space between the columns.
 const TWO_COLUMNS = 820,
+  PHONE = 560, // as in the stylesheet
   SIDE_WIDTH = 230,
   VIEW_WIDTH = 340,
   BETWEEN = 16,
@@ -46,6 +47,8 @@ export const windowOf = (root) =>
   window.parent === window
     ? root.closest(".jp-WindowedPanel-outer")?.clientHeight || window.innerHeight - PAGE_AROUND
     : screen.availHeight - FRAME_ABOVE;
+
+export const isPhone = (root) => root.clientWidth <= PHONE;
 
 // Pixels from the top of a part on that end with the window where the viewer begins with it.
 const roomFrom = (root, part) =>
@@ -96,7 +99,9 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();
   else graph?.fit();
-  // what is below the graph, or beside it, ends with the window, too; a phone scrolls
+  // a phone scrolls, but the row that is written is on its first screen
+  if (!stage && isPhone(root)) limit(table.box, Math.max(table.least(), roomFrom(root, table.box)));
+  // what is below the graph, or beside it, ends with the window, too
   if (!stage && across >= TWO_COLUMNS)
     for (const box of boxes)
       limit(box, Math.max(box === table.box ? LOWEST_TABLE : LOWEST_INSIDE, roomFrom(root, box)));
@@ -105,8 +110,9 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.
   function roomOfGraph(found, under) {
-    const room = roomBelow(root, graph),
-      tall = graph.flat().height * graph.comfortable,
+    const room = roomBelow(root, graph);
+    if (isPhone(root)) return Math.max(LOWEST_GRAPH, room - table.least() - BETWEEN);
+    const tall = graph.flat().height * graph.comfortable,
       few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
     const below = found ? under && source.box.offsetHeight : Math.min(right.offsetHeight, few);
     const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;

@@ -63,7 +63,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
   );
 
   const chip = (c) => {
-    const attributes = { type: "button", class: `mg-chip mg-c-${c.key}`, "data-col": c.key };
+    const attributes = { class: `mg-chip mg-c-${c.key}`, "data-col": c.key };
     return h(
       "button",
       { ...attributes, onclick: () => actions.move(firstOf.get(c.key)) },
@@ -88,7 +88,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
     boxes.get(name).querySelector("input").checked = on;
   });
   const pictureButton = (kind) => {
-    const look = { type: "button", class: "mg-fold mg-picture", "data-kind": kind },
+    const look = { class: "mg-fold mg-picture", "data-kind": kind },
       copies = kind === "copy";
     const say = (word) => button.replaceChildren(copies ? t(word) : kind.toUpperCase());
     const act = async () => {
@@ -144,7 +144,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
     h("p", null, t("keys")),
     h("dl", null, keys),
   );
-  const opener = { type: "button", class: "mg-btn mg-btn-help", "aria-label": t("help") },
+  const opener = { class: "mg-btn mg-btn-help", "aria-label": t("help") },
     opens = { title: t("help"), "aria-expanded": "false", "aria-controls": id };
   const helpButton = h(
     "button",

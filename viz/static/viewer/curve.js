@@ -3,7 +3,7 @@
 
 import { h, s } from "./dom.js";
 import { readNumber } from "./expressions.js";
-import { key } from "./fold.js";
+import { key, nodesOf } from "./fold.js";
 import { plain, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
@@ -69,7 +69,7 @@ function curveOf(node, at, value) {
 
 // inputs: {has(name), set(name, value)}, the inputs that can be moved; null where none can.
 export function drawCurve(trace, t, inputs = null) {
-  const nodes = new Map(trace.nodes.map((node) => [node.id, node])),
+  const nodes = nodesOf(trace),
     edges = new Map(trace.edges.map((edge) => [edge.id, edge])),
     operands = new Map();
   for (const { src, dst } of trace.edges) operands.set(dst, [...(operands.get(dst) ?? []), src]);
@@ -80,7 +80,8 @@ export function drawCurve(trace, t, inputs = null) {
     point = s("circle", { class: "mg-curve-point", r: 4.5 });
   const area = { viewBox: `0 0 ${CURVE_WIDE} ${CURVE_TALL}`, role: "img" },
     svg = s("svg", area, line, tangent, point),
-    box = h("div", { class: "mg-curve", hidden: true }, svg);
+    box = h("button", { class: "mg-curve", "aria-expanded": "true", onclick: fold }, svg);
+  box.hidden = true;
   const curves = new Map(); // of each node, as far as a step has shown it
   const known = (id, at, value) => {
     if (!curves.has(id)) curves.set(id, curveOf(nodes.get(id), at, value));
@@ -89,6 +90,9 @@ export function drawCurve(trace, t, inputs = null) {
   let moved = null; // the name of the input at the point, where it can be moved
   let shown = null;
 
+  function fold() {
+    if (!moved) box.setAttribute("aria-expanded", box.getAttribute("aria-expanded") === "false");
+  }
   function update(step, state) {
     const id = edges.get(step?.edges?.[0])?.dst,
       [source, second] = operands.get(id) ?? [],

@@ -4,6 +4,7 @@ const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/199
 
 function build(space, tag, attributes, children) {
   const el = space ? document.createElementNS(SPACES[space], tag) : document.createElement(tag);
+  if (tag === "button") el.type = tag; // else it would send a form
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
@@ -43,7 +44,7 @@ export const icon = (name) =>
 export const iconButton = (id, t, onclick) =>
   h(
     "button",
-    { type: "button", class: `mg-btn mg-btn-${id}`, "aria-label": t(id), title: t(id), onclick },
+    { class: `mg-btn mg-btn-${id}`, "aria-label": t(id), title: t(id), onclick },
     icon(id),
   );
 

@@ -2,7 +2,7 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
-import { columnOf, key } from "./fold.js";
+import { columnOf, key, nodesOf } from "./fold.js";
 import { readNumber } from "./expressions.js";
 import { NESTED, innerFormulas } from "./nested.js";
 import { brief, shapeText, short } from "./numbers.js";
@@ -430,7 +430,7 @@ export const adjointHead = (node, t) => [
 // that are not zero first.
 const MOST_SEEDS = 4;
 export function seedsOf(trace, t) {
-  const byId = new Map(trace.nodes.map((node) => [node.id, node]));
+  const byId = nodesOf(trace);
   const some = (value) => Number(brief(value, 18, 0) !== "0"); // a number, or one of an array's
   return [
     ["forward", "tangents", "dot", "d"],

@@ -14,7 +14,7 @@ import {
   stageOf,
 } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
-import { columnOf, keeps, key } from "./fold.js";
+import { columnOf, keeps, key, nodesOf } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
@@ -60,7 +60,7 @@ export function drawGraph(
   { room = 0, groups: before, broken = true, following = true } = {},
 ) {
   const { nodes, edges, columns } = trace,
-    byId = new Map(nodes.map((node) => [node.id, node]));
+    byId = nodesOf(trace);
   const tree = groupTree(trace, t),
     open = !tree
       ? new Set()
@@ -291,7 +291,7 @@ export function drawGraph(
   // The groups around the step, from the outermost in, and the others that are open, if they are
   // few.
   function drawOpened() {
-    const close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") },
+    const close = { class: "mg-fold", "aria-expanded": "true", title: t("close") },
       others = [...open].filter((id) => !entered.includes(id) && ancestorsOpen(id)),
       button = (id) =>
         h("button", { ...close, onclick: () => toggle(id) }, `▾ ${tree.groups.get(id).label}`);
@@ -682,10 +682,10 @@ export function drawGraph(
   const all = (on) =>
     h(
       "button",
-      { type: "button", class: "mg-fold", onclick: () => toggleAll(on) },
+      { class: "mg-fold", onclick: () => toggleAll(on) },
       t(on ? "openAll" : "closeAll"),
     );
-  const pressed = { type: "button", class: "mg-fold", "aria-pressed": String(following) },
+  const pressed = { class: "mg-fold", "aria-pressed": String(following) },
     followBox = h(
       "button",
       { ...pressed, onclick: () => setFollowing(!following) },

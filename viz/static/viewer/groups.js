@@ -5,6 +5,7 @@
 // whatever is open: edges lead from older to younger.
 
 import constants from "./constants.json" with { type: "json" };
+import { nodesOf } from "./fold.js";
 
 const { many: MANY, few: FEW, most: MOST, outline: OUTLINE } = constants;
 const DEEPEST = 12, // blocks inside one another that make groups; a recursion goes deeper
@@ -63,7 +64,7 @@ function withSources(nodes, users, paths) {
 // Makes the groups of a Trace, by one rule after the other.
 // Long: a closure, whose rules share the groups that they make.
 function groupMaker(trace, t, { blocks, users, paths }) {
-  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+  const byId = nodesOf(trace),
     groups = new Map(),
     rounds = new Map(), // item -> the round that it is, or stands for
     bounds = new Map(), // a stretch -> its first and last item

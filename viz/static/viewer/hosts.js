@@ -100,7 +100,7 @@ function differenceBox(union, difference, names, t, go) {
     );
   const jump =
     Number.isInteger(step) &&
-    h("button", { type: "button", class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
+    h("button", { class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
   const marks = marksBeside(union.beside, t),
     sentence = h("p", { class: "mg-sumup", role: "status" }),
     legend = h("p", { class: "mg-pairname" }, marks),

@@ -1,6 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
-import { windowOf } from "./arrange.js";
+import { isPhone, windowOf } from "./arrange.js";
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
@@ -19,6 +19,12 @@ const RESERVED = 0.175, // of the window's height, at most
 // Puts a sentence in an element; it is read aloud where it changes.
 const tell = (element, text) =>
   element.textContent === text || element.replaceChildren(...unbroken(text));
+
+// What scrolls must be reachable by keys.
+function reachable(element, scrolls) {
+  if (!scrolls) element.removeAttribute("tabindex");
+  else if (!element.hasAttribute("tabindex")) element.setAttribute("tabindex", "0");
+}
 
 // Long: a closure, whose functions share these elements and the state.
 export function drawPanel(trace, t, stateAt, inputs) {
@@ -81,6 +87,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   function fill({ badge, formula, sums, pass, opening, say }, k, state, preview = null) {
     const step = k > 0 ? steps[k - 1] : null;
     badge.textContent = step ? phaseOf(step, t) : "";
+    badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
     formula.title = explained(step?.formula ?? [], t);
@@ -155,10 +162,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     },
     // Once it is laid out.
     reach() {
-      const scrolls = formula.scrollWidth > formula.clientWidth;
-      if (scrolls === formula.hasAttribute("tabindex")) return;
-      if (scrolls) formula.setAttribute("tabindex", "0"); // it must be reachable by keys
-      else formula.removeAttribute("tabindex");
+      box.scrollTop = 0;
+      reachable(formula, formula.scrollWidth > formula.clientWidth);
+      reachable(box, box.style.maxHeight && box.scrollHeight > box.clientHeight);
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and
     // formulas) at this width, so that what is below never moves. All are laid out together, beside
@@ -184,8 +190,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
       );
       beside.remove();
       // in a low window the graph below is worth more than a picture that never moves
-      const most = stage ? Infinity : RESERVED * windowOf(root);
-      box.style.minHeight = `${Math.min(tallest, most)}px`;
+      const most = stage ? Infinity : RESERVED * windowOf(root),
+        height = `${Math.min(tallest, most)}px`;
+      box.style.minHeight = height;
+      box.style.maxHeight = isPhone(root) && !stage ? height : ""; // the rest is scrolled
       fitted(shown);
     },
   };

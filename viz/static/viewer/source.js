@@ -125,7 +125,7 @@ function drawGutter(count, first, entered, t, { move, at }) {
     const title = t("runTo", { line: text });
     return h(
       "button",
-      ...[{ type: "button", title, "aria-label": title, onclick: (e) => run(line, e.shiftKey) }],
+      ...[{ title, "aria-label": title, onclick: (e) => run(line, e.shiftKey) }],
       text,
     );
   };

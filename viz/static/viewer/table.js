@@ -3,7 +3,7 @@
 
 import { h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
 import { cellsBeside, unlikeText, widenBeside } from "./beside.js";
-import { key } from "./fold.js";
+import { key, nodesOf } from "./fold.js";
 import {
   captionOf,
   columnMark,
@@ -28,7 +28,7 @@ const FOLDED = 11; // characters in such a line, where no number is longer
 // Long: a closure, whose functions share these elements and the state.
 export function drawTable(trace, t, jumpTo, graph, redrawn) {
   const { nodes, columns, steps } = trace,
-    byId = new Map(nodes.map((node) => [node.id, node])),
+    byId = nodesOf(trace),
     body = h("tbody");
   const text = (value) => brief(value, WIDE),
     theirs = cellsBeside(trace);
@@ -52,7 +52,6 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   function nodeRow(node, cells) {
     const small = captionOf(node);
     const button = {
-      type: "button",
       class: "mg-jump",
       tabindex: "-1",
       "aria-label": nodeName(node),
@@ -76,7 +75,6 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   }
   function groupRow(id, group, cells) {
     const button = {
-      type: "button",
       class: "mg-jump",
       tabindex: "-1",
       title: t("press_open"),
@@ -276,6 +274,11 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       table.style.width = "";
       return needs;
     },
+    // The least height that shows its head and any row.
+    least() {
+      const tallest = Math.max(0, ...[...rows.values()].map((one) => one.row.offsetHeight));
+      return head.offsetHeight + tallest + box.offsetHeight - box.clientHeight;
+    },
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
       const id = step && standsFor(step.node);
@@ -292,10 +295,12 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const { row, cells } = found,
         cell = cells.get(step.writes?.[0]?.[1]),
         names = row.firstElementChild.offsetWidth;
-      const above = row.offsetTop - head.offsetHeight < box.scrollTop;
+      const under = row.offsetTop - head.offsetHeight, // the place that it has just below the head
+        above = under < box.scrollTop;
       const below = row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight;
       const to = { top: box.scrollTop, left: box.scrollLeft, behavior: motion(smooth) };
-      if (above || below) to.top = row.offsetTop - box.clientHeight / 2;
+      const spare = box.clientHeight - head.offsetHeight - row.offsetHeight;
+      if (above || below) to.top = under - Math.max(0, spare / 2);
       if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;
       else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth)
         to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;

@@ -54,7 +54,7 @@ export function mount(
     });
     parts.epoch = h("output", { class: "mt-number" });
     const button = (word, label, act) =>
-      h("button", { type: "button", class: "mt-step", "aria-label": label, onclick: act }, word);
+      h("button", { class: "mt-step", "aria-label": label, onclick: act }, word);
     parts.previous = button("‹", t("previousSnapshot"), () => go(index() - 1));
     parts.play = button("▶", t("playEpochs"), () => play(!state.timer));
     parts.next = button("›", t("nextSnapshot"), () => go(index() + 1));
@@ -239,7 +239,6 @@ export function mount(
     const toggle = h(
       "button",
       {
-        type: "button",
         class: "mt-toggle",
         "aria-pressed": String(log),
         hidden: !positive || word === "accuracy",

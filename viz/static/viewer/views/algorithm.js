@@ -3,6 +3,7 @@
 
 import { curve } from "../cards.js";
 import { h, motion, onceDrawn, s, tableHead } from "../dom.js";
+import { nodesOf } from "../fold.js";
 import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
 import { solve } from "../layout.js";
 import { inLines } from "../lines.js";
@@ -65,7 +66,7 @@ export const algorithmView = {
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, width }) {
     const all = events(trace),
-      byId = new Map(trace.nodes.map((node) => [node.id, node]));
+      byId = nodesOf(trace);
     const lines = Array.from({ length: LINES }, (_, i) =>
       h(
         "li",

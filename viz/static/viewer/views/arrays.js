@@ -3,6 +3,7 @@
 
 import { heatMap, heatOf, kindOf, LEVELS } from "../arrays.js";
 import { h, s } from "../dom.js";
+import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { factsOf, full, shapeText, short } from "../numbers.js";
 import { lightProduct } from "./products.js";
@@ -15,7 +16,7 @@ export const arraysView = {
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t }) {
-    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+    const byId = nodesOf(trace),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
     const box = h("div", { class: "mg-arrays" });
     function card([id, column, role], state) {

@@ -3,6 +3,7 @@
 // direction.
 
 import { h, s } from "../dom.js";
+import { nodesOf } from "../fold.js";
 import { math } from "../formulas.js";
 import { short } from "../numbers.js";
 import { close, inner } from "../sums.js";
@@ -17,7 +18,7 @@ export const cutView = {
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, graph, placeOf, keep }) {
     const order = new Map(trace.nodes.map((node, i) => [node.id, i])),
-      byId = new Map(trace.nodes.map((node) => [node.id, node]));
+      byId = nodesOf(trace);
     const first = 1 + Math.max(0, ...(trace.inputs ?? []).map((id) => order.get(id))),
       last = trace.nodes.length;
     const slider = h("input", {

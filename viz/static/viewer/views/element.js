@@ -4,6 +4,7 @@
 
 import { scaleOf } from "../arrays.js";
 import { h } from "../dom.js";
+import { nodesOf } from "../fold.js";
 import { columnName } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
 import { inLanguage } from "../texts.js";
@@ -130,7 +131,7 @@ export const elementView = {
   make({ trace, t, move, focus }) {
     const say = (name, given = {}) =>
       inLanguage(MEETING_WORDS[name], t).replace(/\{(\w+)\}/g, (_, word) => given[word]);
-    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+    const byId = nodesOf(trace),
       edges = new Map(trace.edges.map((e) => [e.id, e])),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
     const operandsOf = (node) =>
@@ -223,7 +224,7 @@ export const elementView = {
         return h(
           "button",
           {
-            ...{ type: "button", class: "mg-thumb", "data-focus": name, title: name },
+            ...{ class: "mg-thumb", "data-focus": name, title: name },
             ...{ "aria-label": name, "aria-pressed": String(isChosen) },
             onclick: () => choose(node, [...leading, ...place.slice(-2)]),
           },
@@ -356,7 +357,7 @@ export const elementView = {
         .map(([found, step, k]) =>
           h(
             "button",
-            { type: "button", class: "mg-fold", onclick: () => move(k) },
+            { class: "mg-fold", onclick: () => move(k) },
             `${k}: ${symbolText(byId.get(step.node), found.column)}`,
           ),
         );

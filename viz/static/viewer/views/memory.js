@@ -2,7 +2,7 @@
 // how many bytes that is at every step.
 
 import { h, s } from "../dom.js";
-import { keeps } from "../fold.js";
+import { keeps, nodesOf } from "../fold.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
 
@@ -19,7 +19,7 @@ export const bytesOf = (node) => {
 // and keeps them again where it computes them again.
 export function lifetimes(trace) {
   const { nodes, edges, steps } = trace,
-    byId = new Map(nodes.map((node) => [node.id, node])),
+    byId = nodesOf(trace),
     n = steps.length;
   const spans = new Map(),
     user = new Map(edges.map((e) => [e.id, e.dst])),

@@ -3,6 +3,7 @@
 // it lacks is named. Every legal order ends at the same adjoints.
 
 import { h } from "../dom.js";
+import { nodesOf } from "../fold.js";
 import { adjointHead, nodeName } from "../formulas.js";
 import { short } from "../numbers.js";
 import { close, flat, total } from "../sums.js";
@@ -40,7 +41,7 @@ export const ordersView = {
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, log, placeOf, keep }) {
     const { sends, seeds } = recorded(trace),
-      byId = new Map(trace.nodes.map((node) => [node.id, node])),
+      byId = nodesOf(trace),
       name = (id) => nodeName(byId.get(id));
     const pickable = trace.nodes.map((node) => node.id).filter((id) => sends.has(id));
     const said = h("p", { class: "mg-sumup", role: "status", "aria-live": "polite" }),
@@ -56,7 +57,7 @@ export const ordersView = {
         id,
         h(
           "button",
-          { type: "button", class: "mg-pick", "data-node": id, onclick: () => pick(id) },
+          { class: "mg-pick", "data-node": id, onclick: () => pick(id) },
           bar(id),
         ),
       ]),
@@ -64,7 +65,6 @@ export const ordersView = {
     const again = h(
       "button",
       {
-        type: "button",
         class: "mg-fold",
         onclick: () => {
           done = [];
@@ -76,7 +76,6 @@ export const ordersView = {
     const undo = h(
       "button",
       {
-        type: "button",
         class: "mg-fold",
         onclick: () => {
           done = done.slice(0, -1);

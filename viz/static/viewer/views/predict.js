@@ -6,6 +6,7 @@
 
 import { h } from "../dom.js";
 import { readNumber } from "../expressions.js";
+import { nodesOf } from "../fold.js";
 import { columnName, math, nodeName, ruleOf } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
 import { passText } from "../speech.js";
@@ -84,7 +85,7 @@ export const predictView = {
 // The questions of a Trace by step, those that are answered, and how often each was tried. at: the
 // step where it begins, behind which nothing is asked, unless all questions are.
 function questionsOf(trace, answers, at) {
-  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+  const byId = nodesOf(trace),
     shapeOf = (id) => byId.get(id).shape ?? [],
     asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, shapeOf));
   const given = answers.map((a) => a.step),
@@ -162,7 +163,7 @@ function drawForm(t, answer) {
     autocomplete: "off",
   });
   const button = (name, onclick) =>
-    h("button", { type: "button", class: "mg-fold", onclick }, t(name));
+    h("button", { class: "mg-fold", onclick }, t(name));
   // No form: a cell output's frame may not submit one. Enter is taken here, before anybody else's
   // shortcuts.
   input.addEventListener("keydown", (event) => {
@@ -192,7 +193,7 @@ function drawForm(t, answer) {
 
 // The question in words and as a formula; above it, which pass and which entry of a Jacobian.
 function drawQuestion(trace, t, go) {
-  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+  const byId = nodesOf(trace),
     columns = new Map(trace.columns.map((c) => [c.key, c])),
     which = h("p", { class: "mg-note" }),
     box = h("p", { class: "mg-question" });
@@ -237,7 +238,7 @@ function drawQuestion(trace, t, go) {
       if (what) box.replaceChildren(...ask(step, what));
       else if (i < 0) box.replaceChildren(t("predictDone"));
       else {
-        const button = h("button", { type: "button", class: "mg-fold", onclick: go });
+        const button = h("button", { class: "mg-fold", onclick: go });
         button.textContent = t("predictGo");
         box.replaceChildren(t("predictOn", { step: i + 1 }), " ", button);
       }

@@ -29,7 +29,7 @@ export const storyView = {
     function entry(i) {
       if (made.has(i)) return made.get(i);
       const step = trace.steps[i],
-        go = { type: "button", class: "mg-told", onclick: () => move(i + 1) };
+        go = { class: "mg-told", onclick: () => move(i + 1) };
       const item = h(
         "li",
         { value: i + 1, class: `mg-c-${columnOf(step)}` },
