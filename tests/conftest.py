@@ -212,6 +212,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
             without_unix.hide_in_children()
         if folder:
             _without_grammars_in_children(folder)
+            # parts of pages do not go into the user's folder for caches
+            os.environ.setdefault("MINIGRAD_PAGES", str(Path(folder, "pages")))
         try:
             status = yield
         except BaseException:  # the end of a stopped run lasts too long, or fails itself

@@ -24,9 +24,9 @@ from minigrad.viz.html_document import html_document, source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.packing import pack
+from minigrad.viz.prepared import prepared
 from minigrad.viz.reading import check, plain, runs, symbol_runs
 from minigrad.viz.speech import spoken, table_words
-from minigrad.viz.squeeze import squeezed, squeezed_style
 from minigrad.viz.texts import words
 
 from minigrad.trace.replay import state_at
@@ -37,7 +37,7 @@ from minigrad.trace.text import table
 # its height and asks for the theme.
 _START = """
 const held = document.getElementById("trace"), place = document.getElementById("minigrad");
-const options = %(options)s;
+const options = PAGE_OPTIONS;
 const readable = held.type === "application/json"; // a large document is held compressed
 const shown = readable
   ? Promise.resolve(held.textContent).then(JSON.parse)
@@ -61,12 +61,12 @@ const told = {
   onStage: framed ? null : remember("stage"),
 };
 let viewer = await shown.then(
-  (found) => %(mount)s(place, found, told), (error) => failed(place, error, options));
+  (found) => MOUNT(place, found, told), (error) => failed(place, error, options));
 const again = (state) => shown.then((found) => {
   Object.assign(done, state);
   viewer.destroy();
   const theme = document.documentElement.style.colorScheme || undefined;
-  viewer = %(mount)s(place, found, { ...told, theme, ...state });
+  viewer = MOUNT(place, found, { ...told, theme, ...state });
 }, () => {});
 window.addEventListener("hashchange", () => {
   const [, k, stage] = linked() ?? [];
@@ -248,13 +248,8 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     """
     kind, document = kept(shown)
     lang = str(options.get("lang", "en"))
-    single = shown.get("schema") == SCHEMA
-    program = squeezed(_program(shown, lang)) + squeezed(_START) % {
-        "mount": "mountTrace" if single else "mount",
-        "options": embed(
-            {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
-        ),
-    }
+    told = embed({**options, "heading": not framed, **({"key": _key(document)} if framed else {})})
+    program = _program(shown, lang).replace("PAGE_OPTIONS", told, 1)
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
     return html_document(title, page_style(framed), program, plain, data, lang)
 
@@ -265,19 +260,46 @@ def page_style(framed: bool) -> str:
         "padding": "5px" if framed else "16px",
         "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
     }
-    return squeezed_style(stylesheet()) + _PAGE_CSS % around
+    return _style() + _PAGE_CSS % around
 
 
 def _program(shown: Mapping[str, Any], lang: str) -> str:
     """The viewer, without the views that a Trace cannot open; with the engine in JavaScript for a
     function, whose values it computes."""
     if shown.get("schema") == SCHEMA:
-        return script(_not_ready(shown), lang, ("viewer", "hash", "packed"))
+        return _viewer(_not_ready(shown), lang, ("viewer", "hash", "packed"), "mountTrace")
     if shown.get("schema") != FUNCTION:
-        return script(lang=lang)
+        return _viewer((), lang, ("main",), "mount")
     from minigrad.viz.explorer.bundle import viewer_with_engine
 
-    return viewer_with_engine()
+    return _started(viewer_with_engine(), "mount")
+
+
+@prepared
+def _viewer(without: tuple[str, ...], lang: str, first: tuple[str, ...], mount: str) -> str:
+    return _started(script(without, lang, first), mount)
+
+
+def _started(viewer: str, mount: str) -> str:
+    """The viewer, and what shows the document, in fewer characters. PAGE_OPTIONS stands for its
+    options."""
+    from minigrad.viz.squeeze import squeezed
+
+    return squeezed(viewer + _START.replace("MOUNT", mount))
+
+
+@prepared
+def _style() -> str:
+    from minigrad.viz.squeeze import squeezed_style
+
+    return squeezed_style(stylesheet())
+
+
+@prepared
+def _host() -> str:
+    from minigrad.viz.squeeze import squeezed
+
+    return squeezed(_HOST)
 
 
 def _not_ready(trace: Mapping[str, Any]) -> tuple[str, ...]:
@@ -438,5 +460,5 @@ def in_frame(
         f' open><summary>{summary}</summary>{plain}</details><iframe class="minigrad-frame"'
         f' sandbox="allow-scripts allow-downloads" allow="clipboard-write *; fullscreen *"'
         f' title="{name}" width="100%" height="{height}" frameborder="0"'
-        f' srcdoc="{inside}"></iframe>{below}<script>{squeezed(_HOST)}</script></div>'
+        f' srcdoc="{inside}"></iframe>{below}<script>{_host()}</script></div>'
     )

@@ -12,6 +12,7 @@ import re
 from functools import cache
 
 from minigrad.viz.bundle import STATIC
+from minigrad.viz.prepared import prepared
 
 LANGUAGES = ("en", "zh")
 """Languages of the interface."""
@@ -33,7 +34,7 @@ def _entries(part: str) -> dict[str, str]:
     }
 
 
-@cache
+@prepared
 def views() -> dict[str, dict[str, str]]:
     """The views beside graph and table, in their order: by the name that ``views=`` gives one, its
     title in each language. Two views may share a name: a Trace has what one of them needs.
@@ -55,7 +56,7 @@ def views() -> dict[str, dict[str, str]]:
     return found
 
 
-@cache
+@prepared
 def texts() -> dict[str, dict[str, str]]:
     """The table: ``{language: {name: text with {blanks}}}``. A view's title has the name
     ``view_NAME``.

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..cache_folder import cache_folder, write_whole
 from ..errors import ProgramError
 
 DECORATOR = '@njit(cache=True, nogil=True, error_model="numpy")\n'
@@ -37,12 +38,10 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def folder() -> Path:
     """The folder of kernels, which is there and can be written to."""
-    chosen = os.environ.get("MINIGRAD_KERNELS")
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    path = Path(chosen) if chosen else Path(caches).expanduser() / "minigrad" / "kernels"
     try:
+        path = cache_folder("kernels")
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
+    except (OSError, RuntimeError):
         return Path(_temporary().name)
     return path if os.access(path, os.W_OK) else Path(_temporary().name)
 
@@ -59,11 +58,7 @@ def compiled(head: str, source: str, name: str) -> Any:
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     path = folder() / f"k{key}.py"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        os.replace(file.name, path)
+        write_whole(path, text)
     module_name = f"minigrad_kernel_{key}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
