@@ -11,7 +11,6 @@ whoever draws Traces draws it; as a Trace to reckon with it is of no use, and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,18 +168,20 @@ class Tree:
 
     def _packed(self, items: list[str]) -> list[str]:
         """In a large graph: the operations of one source line in a row as a group, and what is then
-        still too many as stretches of about √n items, and stretches of stretches.
+        still too many as stretches, and stretches of stretches: of equal size at every depth, and
+        as few deep as leaves at most MOST items together.
         """
         if not self._large or len(items) <= MOST:
             return items
         items = self._lines(items)
-        size = min(48, max(12, math.ceil(math.sqrt(len(items)))))
-        if len(items) <= MOST:
-            return items
-        count = len(items) / size
-        outer = math.ceil(math.sqrt(count)) if count > 48 else 0
-        inner = self._stretches(items, size)
-        return self._stretches(inner, outer) if outer else inner
+        depth, size = 2, OUTLINE
+        while MOST**depth < len(items):
+            depth += 1
+        while size**depth < len(items):
+            size += 1
+        while len(items) > MOST:
+            items = self._stretches(items, size)
+        return items
 
     def _lines(self, items: list[str]) -> list[str]:
         lines = [

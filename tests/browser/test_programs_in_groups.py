@@ -177,13 +177,20 @@ def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
             y, n = mg.sin(y), n + 1
         return x * y
 
+    def long(x):  # stretches of stretches
+        for _ in range(600):
+            x = mg.sin(x)
+        return x
+
     loop = trace_function(loops, 1.0, mode="primal")
+    deeper = trace_function(long, 1.0, mode="primal")
     shown = (
         (trace, "zh"),
         (again, "en"),
         (flat, "en"),
         (modules, "en"),
         (loss, "zh"),
+        (deeper, "zh"),
         (loop, "en"),
     )
     for one, lang in shown:

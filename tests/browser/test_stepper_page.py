@@ -179,6 +179,24 @@ def test_buttons_slider_and_chips(show, visit):
 # ---- what a step shows
 
 
+def test_each_lane_under_the_slider_is_filled_where_its_pass_is_at_work(show):
+    one = all_samples()["seed"]
+    steps, keys = one["steps"], [column["key"] for column in one["columns"]]
+    drawn = (
+        show(one)
+        .locator(".mg-score path")
+        .evaluate_all(
+            """(all) => all.map((path) => {
+            const { width } = path.ownerSVGElement.viewBox.baseVal, { y } = path.getBBox();
+            const filled = (x) => path.isPointInFill(new DOMPoint(x, y + 1));
+            return Array.from({ length: 3 * width }, (_, i) => filled((i + 0.5) / 3));
+        })"""
+        )
+    )
+    at_work = [[step["writes"][0][1] == key for step in steps for _ in range(3)] for key in keys]
+    assert drawn == at_work and len(drawn) == 3
+
+
 def test_reads_writes_edges_and_their_direction(show, visit):
     sample = SAMPLES["seed"]
     viewer = show(SAMPLES["seed"])

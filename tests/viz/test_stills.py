@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from minigrad.viz.constants import MOST
 from minigrad.viz.export.frame import Scene
 from minigrad.viz.grouping import Tree, grouped
 from minigrad.viz.jacobian import jacobian_trace
@@ -384,6 +385,25 @@ def long(x, times):
     for _ in range(times):
         x = mg.sin(x)
     return x
+
+
+@pytest.mark.parametrize("rounds", [160, 400, 580, 2000])
+def test_a_long_loop_shows_few_boxes_at_every_depth(rounds):
+    """At most MOST in each stretch; and with the stretches around any node open as few as the
+    viewer steps through as quickly as through a short one.
+    """
+    trace = trace_function(lambda x: long(x, rounds), 0.3, mode="primal", source="")
+    tree = Tree(trace)
+    first = tree.shown(tree.open_at_first())
+    assert sum(name in tree.groups for name in first) == len(first) - 1
+    assert max(len(group.items) for group in tree.groups.values()) <= MOST
+    depths = set()
+    for k in range(1, rounds + 1, 37):
+        around = {name for name, group in tree.groups.items() if f"v{k}" in group.leaves}
+        shown = tree.shown(around)
+        assert f"v{k}" in shown and len(shown) <= 42, k
+        depths.add(len(around))
+    assert len(depths) == 1
 
 
 def test_what_has_no_groups_stays_itself():

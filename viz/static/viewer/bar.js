@@ -24,7 +24,8 @@ const HELP = [
   ["Esc", "keyEsc", false],
 ];
 
-const SAID = 2500; // milliseconds for which a button tells what it has done
+const SAID = 2500, // milliseconds for which a button tells what it has done
+  FINEST = 1400; // parts of the slider's length: a lane has no narrower gap
 
 // actions: move(k), drag(k), rest(), by(steps), play(), setSpeed(v), showColumn(key, on),
 // showSource(on) or null, explain(on), stage(), picture(kind) or null, inLines(on) or null,
@@ -159,9 +160,13 @@ export function drawControls(trace, t, id, firstOf, actions) {
   // A lane for each column under the slider: which pass is at work when, told by position as well
   // as by colour.
   const lanes = columns.map((c, lane) => {
-    const d = steps
-      .map((step, i) => (columnOf(step) === c.key ? `M${i} ${lane * 5}h1v3.4h-1z` : ""))
-      .join("");
+    const runs = [];
+    steps.forEach((step, i) => {
+      if (columnOf(step) !== c.key) return;
+      if (i - runs.at(-1)?.[1] <= n / FINEST) runs.at(-1)[1] = i + 1;
+      else runs.push([i, i + 1]);
+    });
+    const d = runs.map(([from, to]) => `M${from} ${lane * 5}H${to}v3.4H${from}z`).join("");
     return s("path", { d, class: `mg-c-${c.key}` });
   });
   const area = {

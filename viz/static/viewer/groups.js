@@ -161,16 +161,17 @@ function groupMaker(trace, t, { blocks, users, paths }) {
   }
 
   // -- in a large graph: operations of one source line in a row as a group, and what is then still
-  // too many as stretches of about √n items, and stretches of stretches
+  // too many as stretches, and stretches of stretches: of equal size at every depth, and as few
+  // deep as leaves at most MOST items together
   function packed(given) {
     if (!large || given.length <= MOST) return given;
-    const items = inSourceLines(given),
-      size = Math.min(48, Math.max(12, Math.ceil(Math.sqrt(items.length))));
-    if (items.length <= MOST) return items;
-    const count = items.length / size,
-      outer = count > 48 ? Math.ceil(Math.sqrt(count)) : 0,
-      inner = stretches(items, size);
-    return outer ? stretches(inner, outer) : inner;
+    let items = inSourceLines(given),
+      depth = 2,
+      size = OUTLINE;
+    while (MOST ** depth < items.length) depth++;
+    while (size ** depth < items.length) size++;
+    while (items.length > MOST) items = stretches(items, size);
+    return items;
   }
   function inSourceLines(items) {
     const found = [];
