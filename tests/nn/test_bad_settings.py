@@ -86,6 +86,14 @@ F.fractional_max_pool3d(z(3, 2, 6, 6, 6), 2, 3, _random_samples=z(1, 2, 3))
     # ShapeError: _random_samples must have the shape
 """
 FUNCTIONS = r"""
+F.gaussian_nll_loss(mg.zeros(3, 1), mg.zeros(3), 1.0)
+    # ShapeError: gaussian_nll_loss: input of shape \(3, 1\) and target of shape \(3,\) must
+F.poisson_nll_loss(mg.zeros(3), mg.zeros(3, 1))
+    # ShapeError: poisson_nll_loss: input of shape \(3,\) and target of shape \(3, 1\) must
+F.kl_div(mg.zeros(3, 1), mg.zeros(3))
+    # ShapeError: kl_div: input of shape \(3, 1\) and target of shape \(3,\) must
+F.hinge_embedding_loss(mg.zeros(3, 1), mg.zeros(3))
+    # ShapeError: hinge_embedding_loss: input of shape \(3, 1\) and target of shape \(3,\) must
 F.conv2d(mg.zeros(1, 3, 5, 5), mg.zeros(4, 2, 3, 3))  # ShapeError: conv2d.*channels
 F.conv2d(mg.zeros(1, 3, 5, 5), mg.zeros(4, 3, 7, 7))  # ShapeError: larger than
 F.conv2d(mg.zeros(5, 5), mg.zeros(4, 3, 7, 7))  # ShapeError: dimensions

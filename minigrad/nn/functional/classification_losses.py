@@ -188,9 +188,9 @@ def linear_cross_entropy(
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t (ln t − x) for log-probabilities x, 0 with derivative −x by t where t is 0, NaN where it is
     negative; reduction "batchmean" divides the sum by the batch's size, which is the mathematical
-    definition.
+    definition. Raises ShapeError unless both have one shape.
     """
-    x, t = as_tensor(input), as_tensor(target)
+    x, t = pair(input, target, "kl_div")
     if log_target:
         loss = exp(t) * (t - x)
     else:

@@ -114,9 +114,11 @@ def margin_ranking_loss(
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither."""
-    t = as_tensor(target)
-    return _hinge_embedding_loss(as_tensor(input), t != -1, t != 1, margin, reduction)
+    """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither. Raises
+    ShapeError unless both have one shape.
+    """
+    x, t = pair(input, target, "hinge_embedding_loss")
+    return _hinge_embedding_loss(x, t != -1, t != 1, margin, reduction)
 
 
 @in_float32

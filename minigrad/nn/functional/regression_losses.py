@@ -111,10 +111,10 @@ def gaussian_nll_loss(
     derivative.
 
     var: a number, or a tensor of the shape of input, of that shape without its last dimension, or
-    with 1 in the place of one of its sizes. Raises ShapeError for others, ValueError for a negative
-    variance or an ε that is not positive.
+    with 1 in the place of one of its sizes. Raises ShapeError for others and unless input and
+    target have one shape, ValueError for a negative variance or an ε that is not positive.
     """
-    x, t = as_tensor(input), as_tensor(target)
+    x, t = pair(input, target, "gaussian_nll_loss")
     v = _variances(x, var)
     check_real(eps, "gaussian_nll_loss", "eps")
     if eps <= 0:
@@ -159,9 +159,10 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """−ln of the probability of the count t at the rate e^x (or x, unless `log_input`), without its
-    constant ln t!, or, if `full`, with Stirling's approximation of it where t > 1.
+    constant ln t!, or, if `full`, with Stirling's approximation of it where t > 1. Raises
+    ShapeError unless both have one shape.
     """
-    x, t = as_tensor(input), as_tensor(target)
+    x, t = pair(input, target, "poisson_nll_loss")
     loss = exp(x) - t * x if log_input else x - t * functions.log(x + eps)
     if full:
         many = t > 1
