@@ -146,6 +146,23 @@ def test_an_error_stands_under_its_place_and_the_last_picture_stays(opened, visi
     visit.assert_clean()
 
 
+def test_an_input_may_be_typed_that_is_no_finite_number(opened, visit):
+    tab = opened("#f=log(x)*y&x=2&y=3")
+    field, said = tab.locator(".mgx-number").first, tab.locator(".mg-say:visible")
+    typed = (" nan", "NaN"), ("-Infinity", "−∞"), ("inf", "∞"), ("1/0", "∞"), ("log(-1)", "NaN")
+    for text, shown in typed:
+        field.fill(text)
+        assert tab.inner_text(".mgx-problem") == ""
+        assert title(tab).endswith(f"x = {text.strip()}, y = 3")
+        to(tab.locator(".mgx-picture .mg-root"), 1)
+        assert said.inner_text() == f"The input x is {shown}."
+        assert tab.locator(".mgx-slider").first.input_value() == "0", "the slider has no such place"
+    to(tab.locator(".mgx-picture .mg-root"), 5)
+    assert said.inner_text() == "v1 = ln x = NaN. The NaN comes from x."
+    assert tab.evaluate("location.hash").startswith("#f=log(x)*y&x=log(-1)&y=3")
+    visit.assert_clean()
+
+
 def test_a_name_that_may_become_a_function_waits(opened):
     tab = opened("#f=x&x=2")
     tab.click(".mgx-formula")

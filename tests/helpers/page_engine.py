@@ -60,7 +60,10 @@ def in_node(engine: str, cases: list[Any], folder: Path) -> list[Any]:
     script = folder / "engine.mjs"
     script.write_text(
         f"import {{ readFileSync }} from 'node:fs';\n{engine}\n{RUN}"
-        "console.log(JSON.stringify(answers(JSON.parse(readFileSync(0, 'utf-8')))));\n",
+        # JSON has no NaN and no infinity, but Python writes them
+        "const text = readFileSync(0, 'utf-8').replace(/: (NaN|-?Infinity)/g, ': \"$1\"');\n"
+        "const number = (_, v) => (/^(NaN|-?Infinity)$/.test(v) ? Number(v) : v);\n"
+        "console.log(JSON.stringify(answers(JSON.parse(text, number))));\n",
         encoding="utf-8",
     )
     done = subprocess.run(

@@ -54,9 +54,10 @@ function makeField(name, { changed, seeded }) {
   function place(value) {
     const number = numberIn(name, value);
     if (number === null) return;
-    if (number < Number(slider.min) || number > Number(slider.max) || slider.min === "")
-      [slider.min, slider.max] = endsAround(number).map(String);
-    slider.value = String(number);
+    const at = Number.isFinite(number) ? number : 0; // a slider has no place for others
+    if (at < Number(slider.min) || at > Number(slider.max) || slider.min === "")
+      [slider.min, slider.max] = endsAround(at).map(String);
+    slider.value = String(at);
   }
   const own = h("label", { class: "mgx-value" }, fieldLabel(name), text);
   const element = h("div", { class: "mgx-field" }, own, slider, seedBox);

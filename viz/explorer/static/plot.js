@@ -16,8 +16,9 @@ const PLOT_WIDE = 640,
 
 // A window around a value, in which it can be dragged.
 function windowAround(x) {
-  const half = Math.max(2, 10 ** Math.ceil(Math.log10(Math.abs(x) || 1)) / 2);
-  return [x - half, x + half];
+  const middle = Number.isFinite(x) ? x : 0,
+    half = Math.max(2, 10 ** Math.ceil(Math.log10(Math.abs(middle) || 1)) / 2);
+  return [middle - half, middle + half];
 }
 
 // The value and the slope along an input, by reverse mode; null where there is none.
