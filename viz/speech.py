@@ -126,7 +126,8 @@ def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
     )
     value, node = short(written[2]), names.get(step["node"], step["node"])
     if phase == "seed":
-        return t("say_seed_d" if written[1] == "d" else "say_seed_g", node=node, value=value)
+        kind = "d" if written[1] == "d" else "one" if value == "1" else "g"
+        return t(f"say_seed_{kind}", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
         sent = short(part["product"]) if part else value
         return t(f"say_{phase}", node=node, value=value, part=_reckoned(step, sent, t))

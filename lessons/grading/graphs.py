@@ -23,6 +23,7 @@ import minigrad as mg
 from minigrad.trace.text import number
 from minigrad.watch import notation, trace_function
 from minigrad.watch.notation import label_of
+from minigrad.watch.sentences import seeded
 from minigrad.watch.values import value as document_value
 
 from .exercise import SheetError, Where
@@ -387,7 +388,7 @@ def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any
                 notation.op("="),
                 notation.num(1.0, "g"),
             ],
-            "say": f"The output {end} changes with itself one to one.",
+            "say": seeded(end, "bar", 1.0)[1],
         }
     ]
     for name, _, _, locals_ in reversed(graph["rows"]):

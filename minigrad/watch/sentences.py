@@ -37,14 +37,12 @@ def given(name: str, role: str, value: Any) -> tuple[Tokens, str]:
 def seeded(name: str, accent: str, value: Any) -> tuple[Tokens, str]:
     """A seed."""
     column, what = ("d", "tangent") if accent == "dot" else ("g", "adjoint")
-    why = (
-        "we differentiate in its direction"
-        if accent == "dot"
-        else "the output changes with itself one to one"
-    )
-    note = f" ({why})" if value == 1 else ""
+    if accent == "dot":
+        meant = ", its rate of change,"
+    else:  # another seed than 1 weights the result
+        meant = f", the result's derivative ∂{name}/∂{name}," if value == 1 else ""
     formula = [symbol(name, accent, column), op("="), num(value, column)]
-    return formula, f"Seed: the {what} of {name} is {number(value)}{note}."
+    return formula, f"The {what} of {name}{meant} starts at {number(value)} (the seed)."
 
 
 def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any) -> tuple[Tokens, str]:

@@ -865,9 +865,7 @@ def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_
         viewer.locator(".mg-node .mg-kept:visible"),
         viewer.locator(".mg-left figcaption"),
     )
-    assert (
-        "keeps values for the reverse pass" in words.inner_text() and "freed" in words.inner_text()
-    )
+    assert "keeps values for the adjoints" in words.inner_text() and "freed" in words.inner_text()
     assert square.count() == 0, "nothing is computed yet"
     to(viewer, 3)
     assert square.count() == 1

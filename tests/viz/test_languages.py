@@ -179,6 +179,19 @@ def test_the_sentence_names_the_node_that_a_closed_box_hides(net):
     assert "operations" not in to_svg(net, groups="closed", lang="zh")
 
 
+def test_a_seed_says_what_it_is_a_seed_of_in_chinese():
+    def said(f, **options):
+        trace = trace_function(f, 2.0, **options)
+        seeds = [step for step in trace["steps"] if step["phase"] == "seed"]
+        return [sentence(step, words("zh"), names_of(trace)) for step in seeds]
+
+    assert said(lambda x: x * x, tangents=0.5) == [
+        "x 的切向量，即它的变化率，从 0.5 开始（种子）。",
+        "v1 的伴随，即结果的导数 ∂v1/∂v1，从 1 开始（种子）。",
+    ]
+    assert said(lambda x: x * x, cotangent=2.0)[1] == "v1 的伴随从 2 开始（种子）。"
+
+
 def test_the_seed_of_each_pass_stands_in_every_still(both, net):
     for at in (0, 5, len(both["steps"])):
         found = " ".join(svg_texts(to_svg(both, at)))

@@ -93,7 +93,7 @@ def test_generations_have_their_colour_dash_and_name(growing):
 def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing):
     assert [look.words for look in legend_of(growing)] == [
         *("the function itself", "first backward", "second backward", "dangling"),
-        *("keeps values for the reverse pass", "freed"),
+        *("keeps values for the adjoints", "freed"),
     ]
     svg = to_svg(growing)
     _, _, texts = drawn(Scene(growing, steps=[1]), 1)

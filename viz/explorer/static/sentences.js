@@ -13,14 +13,13 @@ export const givenStep = (name, role, value) => ({
 });
 
 export function seedStep(name, accent, value) {
-  const [column, what] = accent === "dot" ? ["d", "tangent"] : ["g", "adjoint"];
-  const why =
+  const [column, what] =
     accent === "dot"
-      ? "we differentiate in its direction"
-      : "the output changes with itself one to one";
+      ? ["d", `tangent of ${name}, its rate of change`]
+      : ["g", `adjoint of ${name}, the result's derivative ∂${name}/∂${name}`];
   return {
     formula: [symbolToken(name, accent, column), EQUALS, numberToken(value, column)],
-    say: `Seed: the ${what} of ${name} is ${numberText(value)}${value === 1 ? ` (${why})` : ""}.`,
+    say: `The ${what}, starts at ${numberText(value)} (the seed).`,
   };
 }
 

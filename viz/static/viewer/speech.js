@@ -79,8 +79,10 @@ function phrase(step, t, names) {
   const value = short(step.writes?.[0]?.[2]),
     node = names(step.node),
     part = step.contribs?.[0];
-  if (step.phase === "seed")
-    return t(step.writes?.[0]?.[1] === "d" ? "say_seed_d" : "say_seed_g", { node, value });
+  if (step.phase === "seed") {
+    const kind = step.writes?.[0]?.[1] === "d" ? "d" : value === "1" ? "one" : "g";
+    return t(`say_seed_${kind}`, { node, value });
+  }
   if (step.phase === "adjoint" || step.phase === "accumulate") {
     const sent = part ? short(part.product) : value;
     return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
