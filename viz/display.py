@@ -30,7 +30,7 @@ TRACED = ("tangents", "cotangent", "names", "source", "title", "most", "partial"
 def show(
     f_or_trace: Any,
     *args: Any,
-    mode: str = "both",
+    mode: str | None = None,
     step: int = 0,
     lang: str = "en",
     views: Sequence[str] = (),
@@ -47,8 +47,9 @@ def show(
             to tensors; the caller's variables are known by theirs).
         args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes
         what is fed, ``{variable: value}``.
-        mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a
-        function.
+        mode: for a function, ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or
+        ``"both"``; by default ``"both"`` of single numbers and with ``tangents``, else
+        ``"reverse"``.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
         views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`. With
@@ -104,7 +105,7 @@ def show(
             f" browser, {', '.join(TRACED)}. The function's arguments are given without their"
             " names, as in viz.show(f, 2.0, 5.0)"
         )
-    if "jacobian" in views and mode in PASSES:
+    if "jacobian" in views and (mode is None or mode in PASSES):
         trace = _with_jacobian(f_or_trace, args, mode, lang, options)
     else:
         trace = trace_function(f_or_trace, *args, mode=mode, **{"partial": True, **options})
@@ -131,11 +132,15 @@ def jacobian(
 
 
 PASSES = {"forward": "columns", "reverse": "rows", "both": "both"}
-"""By what the passes of each mode fill a Jacobian."""
+"""By what the passes of each mode fill a Jacobian; by default both do."""
 
 
 def _with_jacobian(
-    f: Callable[..., Any], args: Sequence[Any], mode: str, lang: str, options: Mapping[str, Any]
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    mode: str | None,
+    lang: str,
+    options: Mapping[str, Any],
 ) -> Any:
     """The Trace of a function for which the Jacobian is asked as a view: with a pass for each of
     its columns or rows, for one result of single numbers too."""
@@ -144,7 +149,7 @@ def _with_jacobian(
             f"show: {others[0]}= cannot be given with views=['jacobian'], whose passes have seeds"
             " of their own; leave one of them out"
         )
-    return jacobian_trace(f, *args, by=PASSES[mode], lang=lang, **options)
+    return jacobian_trace(f, *args, by=PASSES[mode or "both"], lang=lang, **options)
 
 
 def training_step(
@@ -191,7 +196,7 @@ def training_step(
 
 
 def _of_torch(
-    thing: Any, args: Sequence[Any], mode: str, options: Mapping[str, Any], caller: FrameType
+    thing: Any, args: Sequence[Any], mode: str | None, options: Mapping[str, Any], caller: FrameType
 ) -> Mapping[str, Any] | None:
     """The Trace of PyTorch's own reverse pass; None for anything that is not PyTorch's."""
     torch = sys.modules.get("torch")
@@ -203,7 +208,7 @@ def _of_torch(
         return None
     if any(_is_a("minigrad.core.tensor", "Tensor", a) for a in args):
         return None
-    if mode not in ("both", "reverse"):
+    if mode not in (None, "both", "reverse"):
         raise TypeError(
             f"show: PyTorch's own work is shown in reverse mode, so mode={mode!r} is not"
         )
@@ -219,10 +224,14 @@ def _of_torch(
 
 
 def _recorded(
-    tensor: Tensor, args: Sequence[Any], mode: str, options: Mapping[str, Any], caller: FrameType
+    tensor: Tensor,
+    args: Sequence[Any],
+    mode: str | None,
+    options: Mapping[str, Any],
+    caller: FrameType,
 ) -> Mapping[str, Any]:
     """The Trace of the reverse pass through the graph behind a tensor."""
-    if mode not in ("both", "reverse"):
+    if mode not in (None, "both", "reverse"):
         raise TypeError(
             f"show: the graph behind a tensor is shown in reverse mode, not in mode={mode!r}; show"
             " the function that made it"

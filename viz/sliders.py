@@ -26,8 +26,8 @@ Path = tuple[str | int, ...]
 
 
 def sliders(
-    f: Callable[..., Any], *, mode: str = "both", points: int = POINTS, live: bool | None = None,
-    step: int = 0, lang: str = "en",
+    f: Callable[..., Any], *, mode: str | None = None, points: int = POINTS,
+    live: bool | None = None, step: int = 0, lang: str = "en",
     views: Sequence[str] = (), title: str | None = None, tangents: Any = None, **ranges: Any
 ) -> Any:  # fmt: skip
     """Show ``f`` with a slider for each input.

@@ -77,8 +77,10 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
     parser.add_argument(
         "--mode",
         choices=MODES,
-        default="both",
-        help="which derivatives: none, forward, reverse, or both (the default)",
+        help=(
+            "which derivatives: none, forward, reverse, or both (default: both; reverse for arrays"
+            " without --seed)"
+        ),
     )
     parser.add_argument(
         "--seed",

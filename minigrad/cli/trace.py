@@ -210,7 +210,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     return trace
 
 
-def _require_scalar(source: str, result: Any, mode: str) -> None:
+def _require_scalar(source: str, result: Any, mode: str | None) -> None:
     """Raises UsageError unless the result is a tensor, and for reverse mode one number."""
     if isinstance(result, numbers.Number):
         return
@@ -219,7 +219,7 @@ def _require_scalar(source: str, result: Any, mode: str) -> None:
         raise UsageError(
             f"{source} gives {found}; only a function that returns one tensor can be traced"
         )
-    if mode in ("reverse", "both") and result.numel() != 1:
+    if mode in (None, "reverse", "both") and result.numel() != 1:
         problem = (
             f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
         )

@@ -126,7 +126,7 @@ def tangents_of(
     """The tangents of the inputs that `--seed` gives, None without it. Raises UsageError."""
     if not options.seed:
         return None
-    if options.mode not in ("forward", "both"):
+    if options.mode not in (None, "forward", "both"):
         raise UsageError(
             f"--seed gives tangents, and --mode {options.mode} computes none; use --mode forward or"
             " --mode both"

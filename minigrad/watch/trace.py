@@ -31,7 +31,7 @@ MODES = ("primal", "forward", "reverse", "both")
 def trace_function(
     f: Callable[..., Any],
     *args: Any,
-    mode: str = "both",
+    mode: str | None = None,
     tangents: Any = None,
     cotangent: Any = None,
     names: Sequence[str] | None = None,
@@ -46,7 +46,8 @@ def trace_function(
     dtype; f gets fresh tensors), and dicts of these, which may be nested: each value is an input
     with a name of its own, "p.W" for p["W"], in `tangents`, too.
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
-    or "both".
+    or "both" (default: "both" of single numbers and where tangents are given, else "reverse", as
+    an array has no direction that is better than another).
     tangents: the forward seed, one value per argument or a mapping from argument names (default: 1
     for the first, 0 for the others).
     cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one
@@ -72,7 +73,7 @@ def trace_function(
 def record(
     f: Callable[..., Any],
     args: Sequence[Any],
-    mode: str = "both",
+    mode: str | None = None,
     names: Sequence[str] | None = None,
     source: str | None = None,
     most: int | None = None,
@@ -87,13 +88,16 @@ def record(
     by_inputs: whether the arguments are differentiated by, not only parameters.
     """
     __tracebackhide__ = True
-    if mode not in MODES:
+    if mode is not None and mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
     given = dict(zip(argument_names(f, len(args), names), args, strict=True))
     values, rebuild = flatten(given, (dict,))
     labels, inputs = [*_named(given)], [as_input(value) for value in values]
     if len(set(labels)) < len(labels):
         raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
+    if mode is None:
+        single = all(x.array.size == 1 for x in inputs)
+        mode = "both" if single or tangents is not None else "reverse"
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level, fewer_collections():
         recorder = TraceRecorder(f, labels, source, level, most)

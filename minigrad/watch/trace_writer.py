@@ -353,7 +353,7 @@ class TraceWriter(TraceDocument):
         given = {
             s["node"]: s["writes"][0][2]
             for s in self.steps[: 2 * len(self.inputs)]
-            if s["phase"] == "primal"
+            if s["phase"] == "primal" and s["writes"]  # what fails writes nothing
         }
         return title_of(self.map.name, {i: given[i] for i in self.inputs})
 

@@ -13,7 +13,7 @@ import minigrad as mg
 import minigrad.nn.functional as F
 from minigrad import nn, viz
 from minigrad.watch import trace_function
-from tests.browser.conftest import at_each
+from tests.browser.conftest import at_each, to
 from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
@@ -287,6 +287,22 @@ def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
     assert answers == [], "the answers to a question are not shown"
 
 
+def test_before_the_first_step_no_card_is_red(show):
+    viewer = show(trace_function(lambda x: mg.log(x) * 2 + x, -1.0), 1280)
+    borders = lambda: viewer.evaluate(
+        "root => [...root.querySelectorAll('.mg-card')].map((c) => getComputedStyle(c).stroke)"
+    )
+    red = viewer.evaluate(
+        """root => { const probe = root.appendChild(document.createElement("i"));
+        probe.style.color = "var(--mg-bad)"; const found = getComputedStyle(probe).color;
+        probe.remove(); return found; }"""
+    )
+    assert "NaN" in viewer.locator(".mg-node .mg-value").all_text_contents(), "it is told"
+    assert red not in borders()
+    to(viewer, 13)
+    assert borders().count(red) > 0
+
+
 def test_on_a_phone_what_will_be_found_stands_inside_the_panel(show):
     mg.manual_seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(3, 4))
@@ -312,7 +328,7 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     """Its arguments are arrays, whose shapes the title says; the first column is lower than the
     others, and a phone shows no other."""
     sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
-    trace = trace_function(two_layers, *(np.full(shape, 0.25) for shape in sizes))
+    trace = trace_function(two_layers, *(np.full(shape, 0.25) for shape in sizes), mode="both")
     assert trace["title"] == (
         "two_layers(x, W1, b1, W2, b2), x: (4, 2), W1: (2, 3), b1 = [0.25, 0.25, 0.25],"
         " W2: (3, 1), b2 = [0.25]"

@@ -209,6 +209,12 @@ def test_arrays_in_forward_mode_need_no_reduction(command):
     assert last_writes(trace)[trace["outputs"][0], "d"]["sample"] == [0, 4]
 
 
+def test_of_arrays_the_tangents_are_shown_that_are_asked_for(command):
+    arguments = ["trace", "sum(x)", "x=[1,2,3]"]
+    shown = lambda *more: "tangent" in command(*arguments, *more)[1]
+    assert not shown() and shown("--seed", "x=[1,0,0]") and shown("--mode", "both")
+
+
 def test_a_float32_is_never_met(command):
     trace = as_json(command, "log(2)*x/3", "x=0.1")
     assert last_writes(trace)[trace["outputs"][0], "v"] == pytest.approx(
@@ -1316,7 +1322,7 @@ def test_what_is_shown_takes_a_language_and_the_trace_itself_does_not(command, t
     )
     picture = tmp_path / "a.svg"
     assert command("trace", *BAYDIN, "--lang", "zh", "-o", str(picture))[0] == 0
-    assert "为反向传播保留值" in picture.read_text(encoding="utf-8")
+    assert "为伴随保留值" in picture.read_text(encoding="utf-8")
     for arguments in (["--format", "json"], ["-o", str(tmp_path / "a.json")]):
         status, out, error = command("trace", *BAYDIN, "--lang", "zh", *arguments)
         assert (status, out) == (2, "") and "as JSON it is the Trace itself" in error

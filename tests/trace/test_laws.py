@@ -142,7 +142,8 @@ def test_another_process_gives_the_same_bytes():
         "from tests.helpers.trace_programs import PROGRAMS; from minigrad.trace import to_json\n"
     )
     script += "from minigrad.watch import trace_function\n"
-    script += "for f, *args in PROGRAMS.values(): print(ascii(to_json(trace_function(f, *args))))"
+    script += "for f, *args in PROGRAMS.values():\n"
+    script += "    print(ascii(to_json(trace_function(f, *args, mode='both'))))"
     told = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONHASHSEED": "15"},
@@ -203,7 +204,9 @@ def test_a_push_rule_that_disagrees_with_the_pull_rule_breaks_the_cut():
 
 def test_float32_is_held_to_its_own_precision():
     trace = validate(
-        trace_function(lambda x: (x * 0.1).sum() * 3, np.linspace(0, 1, 7, dtype=np.float32))
+        trace_function(
+            lambda x: (x * 0.1).sum() * 3, np.linspace(0, 1, 7, dtype=np.float32), mode="both"
+        )
     )
     assert {n["dtype"] for n in trace["nodes"]} == {"float32"}
     assert check_laws(trace) == []

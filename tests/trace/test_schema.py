@@ -16,7 +16,7 @@ def f(x1, x2):
     return (a + x1 * x2 - mg.sqrt(x2) ** 2).sum()
 
 
-GOOD = trace_function(f, 2.0, [5.0, 6.0])
+GOOD = trace_function(f, 2.0, [5.0, 6.0], mode="both")
 ARRAY = {"shape": [2], "dtype": "float64", "sample": [1.0, 2.0]}
 
 

@@ -123,7 +123,7 @@ def width(text):
     ],
 )
 def test_columns_stand_under_one_another(f, args):
-    text = table(trace_function(f, *args))
+    text = table(trace_function(f, *args, mode="both"))
     blocks = [b.splitlines() for b in text.split("\n\n")]
     heads = [b[0] for b in blocks[1:3]]
     assert heads == ["evaluation trace and forward mode", "reverse mode"]

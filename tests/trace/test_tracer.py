@@ -450,6 +450,29 @@ def test_forward_mode_with_array_seeds_and_an_array_result():
     assert trace["seed"]["tangents"]["x"]["sample"] == [0.0, 0.0]
 
 
+def test_without_a_mode_arrays_get_no_tangents_and_single_numbers_do():
+    def columns(*args, **options):
+        return "".join(
+            c["key"] for c in traced(lambda x, y: (x * y).sum(), *args, **options)["columns"]
+        )
+
+    assert columns(2.0, 3.0) == columns([[2.0]], 3.0) == "vdg"
+    assert columns(2.0, [3.0, 4.0]) == columns([3.0, 4.0], 2.0) == "vg"
+    assert columns([1.0, 2.0], 3.0, tangents=([1.0, 0.0], 0.0)) == "vdg", "a direction is given"
+    assert columns([1.0, 2.0], 3.0, mode="both") == "vdg", "and here asked for"
+
+
+def test_a_seed_says_what_it_is_a_seed_of():
+    said = lambda *args, **options: [
+        s["say"] for s in traced(lambda x: x * x, *args, **options)["steps"] if s["phase"] == "seed"
+    ]
+    assert said(3.0) == [
+        "The tangent of x, its rate of change, starts at 1 (the seed).",
+        "The adjoint of v1, the result's derivative ∂v1/∂v1, starts at 1 (the seed).",
+    ]
+    assert said(3.0, cotangent=2.0)[1] == "The adjoint of v1 starts at 2 (the seed)."
+
+
 def test_seeds_that_do_not_fit_are_refused():
     f = lambda x, y: x * y
     for tangents, text in (

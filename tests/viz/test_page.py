@@ -546,6 +546,13 @@ def test_show_runs_a_function_under_observation():
     assert [c["key"] for c in shown.trace["columns"]] == ["v", "g"]
 
 
+def test_show_gives_arrays_no_direction_that_was_not_asked_for():
+    keys = lambda shown: "".join(column["key"] for column in shown.trace["columns"])
+    total = lambda x: (x * x).sum()
+    assert keys(viz.show(total, [1.0, 2.0])) == "vg" and keys(viz.show(total, 1.0)) == "vdg"
+    assert keys(viz.show(total, [1.0, 2.0], tangents=[[1.0, 0.0]])) == "vdg"
+
+
 def test_in_a_kernel_show_returns_the_widget(monkeypatch):
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
     monkeypatch.setattr("minigrad.viz.display.kernel_runs", lambda: True)

@@ -307,6 +307,7 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
         with pytest.raises((mg.errors.AutogradError, KeyError, RuntimeError, ValueError)):
             trace_function(f, *arguments)
         trace = validate(trace_function(f, *arguments, partial=True))
+        assert trace["title"].startswith(f"{f.__name__}(x, w), x = ")
         last = trace["nodes"][-1]
         assert trace["error"]["type"] == kind and trace["error"]["line"] == line
         assert trace["error"]["node"] == last["id"] and last["failed"]

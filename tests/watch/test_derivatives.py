@@ -544,7 +544,7 @@ def test_each_step_of_arrays_names_its_rule() -> None:
     def layer(x: mg.Tensor, w: mg.Tensor, b: mg.Tensor) -> mg.Tensor:
         return mg.tanh(x @ w + b).sum()
 
-    trace = trace_function(layer, np.ones((2, 3)), np.ones((3, 4)), np.ones(4))
+    trace = trace_function(layer, np.ones((2, 3)), np.ones((3, 4)), np.ones(4), mode="both")
     assert said(trace, "adjoint", "w").startswith("w = xᵀ @ v1 = ")
     assert said(trace, "adjoint", "x").startswith("x = v1 @ wᵀ = ")
     assert said(trace, "adjoint", "b").startswith(
