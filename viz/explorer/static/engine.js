@@ -225,7 +225,6 @@ function operationCount(thing) {
 // ----------------------------------------------------------------------------------------- numbers
 
 const PLAIN_NUMBER = /^\s*[+-]?(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:e[+-]?\d+)?\s*$/i;
-const NOT_FINITE = /^\s*([+-]?)(nan|inf(?:inity)?)\s*$/i;
 
 // The number that a text spells, or a formula without variables such as pi/2. what: "value" or
 // "seed". Raises FormulaError in the words of the command line.
@@ -234,8 +233,8 @@ export function numberFrom(name, text, what = "value") {
     fail = (problem) =>
       new FormulaError(problem, `${name}=${text}`, name.length + 1, hint, text.length);
   if (PLAIN_NUMBER.test(text)) return Number(text.replace(/_/g, ""));
-  const [, minus, kind] = NOT_FINITE.exec(text) ?? [];
-  if (kind) return /^n/i.test(kind) ? NaN : minus === "-" ? -Infinity : Infinity;
+  const word = text.trim().replace(/inf(inity)?$/i, "Infinity");
+  if (/^[+-]?(nan|Infinity)$/i.test(word)) return Number(word);
   let compiled;
   try {
     compiled = compileFormula(text);
