@@ -154,13 +154,13 @@ PHONE = """(root) => {
         screen = { top: 0, bottom: innerHeight }, panel = rect(find(".mg-now")),
         table = find(".mg-tablebox"), head = rect(table.querySelector("thead")),
         rows = { top: head.bottom, bottom: rect(table).bottom },
-        formula = rect(find(".mg-formula"));
+        formula = rect(find(".mg-formula")), graph = rect(find(".mg-graph"));
     return {
-        controls: within(rect(find(".mg-bar")), screen),
+        controls: within(rect(find(".mg-bar")), screen) && within(graph, screen),
         formula: within(panel, screen) && formula.height > 0 && formula.top >= panel.top
             && formula.top + Math.min(60, formula.height) <= panel.bottom,
         node: [...root.querySelectorAll(".mg-node.mg-write .mg-card")].some((card) =>
-            rect(card).top >= rect(find(".mg-graph")).top - 1 && rect(card).top + 60 < innerHeight),
+            Math.min(rect(card).bottom, graph.bottom) - Math.max(rect(card).top, graph.top) > 60),
         row: [...table.querySelectorAll("td.mg-write")].every((cell) =>
             within(rect(cell), screen) && within(rect(cell), rows)),
         still: [scrollY, find(".mg-graph").offsetTop, find(".mg-graph").offsetHeight],

@@ -2,6 +2,7 @@
 what is typed, its lessons step and set their formulas, and it sends no request to any other host.
 """
 
+import contextlib
 import io
 
 import nbformat
@@ -114,6 +115,34 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
             left = max(other["x"], outside["x"])
             right = min(other["x"] + other["width"], outside["x"] + outside["width"])
             assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
+
+
+@pytest.mark.parametrize("size", [(390, 844), (360, 740)])
+def test_on_a_phone_the_row_that_a_step_writes_is_on_the_screen_with_the_graph(
+    chromium, served, size
+):
+    width, height = size
+    touch = {"viewport": {"width": width, "height": height}, "has_touch": True, "is_mobile": True}
+    with contextlib.closing(chromium.new_context(**touch)) as phone:
+        page = phone.new_page()
+        page.goto(f"{served}/01_sum.html")
+        frame = page.locator("iframe.minigrad-frame").nth(1)
+        frame.scroll_into_view_if_needed()
+        viewer = frame.content_frame.locator(".mg-root")
+        viewer.locator(".mg-counter").wait_for()
+        head = page.locator(".mobile-header").bounding_box()
+        page.wait_for_timeout(200)  # the frame takes its height
+        frame.evaluate(
+            "(frame, top) => scrollBy(0, frame.getBoundingClientRect().top - top)",
+            head["y"] + head["height"],
+        )
+        before = page.evaluate("scrollY")
+        for _ in range(5):
+            viewer.get_by_role("button", name="Next", exact=True).tap()
+        for part in (".mg-bar", ".mg-formula", ".mg-node.mg-write .mg-card", "td.mg-write"):
+            box = viewer.locator(part).bounding_box()
+            assert box["y"] >= head["height"] - 1 and box["y"] + box["height"] <= height, part
+        assert page.evaluate("scrollY") == before
 
 
 def test_on_a_phone_printed_columns_are_scrolled_and_sentences_are_broken(visit, served):

@@ -9,6 +9,7 @@ const TWO_COLUMNS = 820,
   BETWEEN = 16,
   ROWS_APART = 12, // between the graph and the source below it, beside the table
   LOWEST_GRAPH = 200, // pixels of the graph's height, in however low a window
+  LOW_ON_PHONE = 160,
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
   LOWEST_INSIDE = 72, // below a head of its own
@@ -111,7 +112,7 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   // rows where the graph would be small then.
   function roomOfGraph(found, under) {
     const room = roomBelow(root, graph);
-    if (isPhone(root)) return Math.max(LOWEST_GRAPH, room - table.least() - BETWEEN);
+    if (isPhone(root)) return Math.max(LOW_ON_PHONE, room - table.least() - BETWEEN);
     const tall = graph.flat().height * graph.comfortable,
       few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
     const below = found ? under && source.box.offsetHeight : Math.min(right.offsetHeight, few);
