@@ -158,6 +158,11 @@ class Tree:
         found = items[0] if alone else self._fill(group, items)
         if block["kind"] == "round":
             self._rounds[found] = part
+            call = self.groups.get(found)
+            if call is not None and call.kind == "function":
+                # a round that is one call is that call, by the round's name: all rounds make
+                # the same one
+                call.label, call.kind = group.label, "round"
         return found
 
     def _label(self, block: Mapping[str, Any]) -> str:

@@ -32,6 +32,7 @@ _WHOLE = re.compile(rf"{_TEXT}|{_template(2)}|//[^\n]*|/\*.*?\*/|{_PATTERN}", re
 # `re` would test it at every place.
 _SPACES = (
     (r" (?:(?=[{}()\[\];,<>=!?:&|*%^~.])|(?<=[{}()\[\];,<>=!?:&|*%^~.] ))", ""),
+    (r" (?:(?<=return )|(?<=case ))(?=\0)|(?<=[}\])\0]) (?=of |in )", ""),
     # two signs in a row mean something else
     (r" (?:(?<=[\w$\0] )(?=[+\-/])|(?<=[+\-] )(?=[\w$\0])|(?<=/ )(?=[\w$]))", ""),
     # no statement begins with these, and none ends with those
@@ -56,6 +57,7 @@ def squeezed_style(text: str) -> str:
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     spaced = " ".join(bare.split()).replace(": ", ":").replace(" > ", ">")
     tight = re.sub(" (?:(?=[{};,])|(?<=[{};,] ))", "", spaced)
+    tight = tight.replace("transparent", "#0000").replace("@media (", "@media(")
     tight = re.sub(r"#(\w)\1(\w)\2(\w)\3\b", r"#\1\2\3", tight)  # of colours
     return re.sub(r"0(?<![\w.-]0)(?=\.\d)", "", tight).replace(";}", "}").strip() + "\n"
 

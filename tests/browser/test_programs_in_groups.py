@@ -104,6 +104,51 @@ def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, 
     assert viewer.locator(".mg-node").count() == before, "without following nothing opens"
 
 
+def nested(x, w):
+    for _ in range(3):
+        for _ in range(20):
+            x = layer(x, w)
+        x = x * 0.5
+    return x
+
+
+def test_rounds_of_one_call_each_are_named_as_rounds_inside_other_rounds_too(show):
+    trace = trace_function(nested, 0.5, 1.5, mode="reverse")
+    labels = [group.label for group in Tree(trace).groups.values()]
+    assert "layer(x, w)" not in labels, "each stands as the round that it is"
+    assert labels.count("for _ in range(20)") == 3 and labels.count("round 7 of 20") == 3
+    viewer = show(trace, 1280, 800)
+    to(viewer, 40)
+    assert viewer.locator(".mg-crumbs .mg-fold").all_text_contents() == [
+        "▾ for _ in range(3)",
+        "▾ round 1 of 3",
+        "▾ for _ in range(20)",
+        "▾ round 13 of 20",
+    ]
+
+
+def wide(first_measurement, second_measurement):
+    return mg.sin(first_measurement * first_measurement + second_measurement * 2.0 + first_measurement * 0.5) * mg.exp(second_measurement)  # fmt: skip # noqa: E501
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_a_long_line_of_code_is_moved_to_the_piece_at_work(show, size):
+    trace = trace_function(wide, 0.5, 1.5, mode="reverse")
+    viewer = show(trace, *size)
+    ends = at_each(
+        viewer,
+        range(len(trace["steps"]) + 1),
+        """root => {
+            const of = name => root.querySelector(`.mg-source ${name}`)?.getBoundingClientRect(),
+                [lit, room, gutter] = ["mark", ".mg-scroll", ".mg-gutter"].map(of);
+            return lit ? [lit.left - gutter.right, room.right - lit.left, gutter.left - room.left,
+                lit.width < room.width - gutter.width - 20 ? room.right - lit.right : 0] : null;
+        }""",
+    )
+    ends = [end for end in ends if end is not None]
+    assert len(ends) > 5 and min(map(min, ends)) >= 0, "the numbers of the lines stay, too"
+
+
 def test_groups_wait_until_a_dragged_slider_rests(show, trace):
     viewer = show(trace, 1280, 800)
     names = viewer.locator(".mg-group-name")

@@ -114,6 +114,10 @@ def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     assert said.inner_text() == "epoch 1"
     assert root.get_by_label("Previous snapshot").is_disabled()
     assert root.get_by_label("Next snapshot").is_enabled()
+    colours = root.locator(".mt-step").evaluate_all(
+        "all => all.map(e => getComputedStyle(e).color)"
+    )
+    assert colours[0] != colours[2], "the one that leads nowhere is dimmer"
     root.get_by_label("Play through the epochs").press("Space")
     said.get_by_text("epoch 50").wait_for(timeout=10_000)
     assert surface() == last
@@ -278,7 +282,10 @@ def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):
     legend = root.locator(".mt-panel").first.locator(".mt-legend li").all_inner_texts()
     assert [one.split(":")[0] for one in legend] == ["slow", "fast"]
     picture = root.locator("svg[aria-label^='The loss over w and b']")
-    legend = root.locator(".mt-packed .mt-legend li").all_inner_texts()
+    left, right = (root.locator(".mt-panel").nth(i).bounding_box() for i in (0, 1))
+    assert right["x"] > left["x"] + left["width"] and right["y"] == left["y"], "side by side"
+    assert right["y"] + right["height"] <= 800, "and on one screen"
+    legend = root.locator(".mt-panel").nth(1).locator(".mt-legend li").all_inner_texts()
     low, high = (runs["slow"].ground[end] for end in ("low", "high"))
     assert legend[:2] == ["slow", "fast"] and [
         float(one.removeprefix("loss ")) for one in legend[2:]

@@ -364,7 +364,8 @@ def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can
         ("f((x) => 0.5 - a0.b, async (y) => 10.5)", "f(x=>.5-a0.b,async(y)=>10.5)\n"),
         ("function f() {\n  a();\n}\nf();\nif (b) {\n}\nc", "function f(){a()}f();if(b){}c\n"),
         ("return true ? { true: 1, a: false } : a.true", "return !0?{true:1,a:!1}:a.true\n"),
-        ('const [, , a] = [ , 1, ];\nreturn / "  {/ .b', 'let[,,a]=[,1];return / "  {/.b\n'),
+        ('const [, , a] = [ , 1, ];\nreturn / "  {/ .b', 'let[,,a]=[,1];return/ "  {/.b\n'),
+        ("case 'a': for (const { b } of c) f('in' in d)", "case'a':for(let{b}of c)f('in'in d)\n"),
     ],
 )
 def test_squeezing_keeps_texts_patterns_and_line_breaks(text, expected):

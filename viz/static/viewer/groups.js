@@ -110,7 +110,11 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     else if (items.every((item) => rounds.has(item) && !groups.has(item)))
       group.label += ` · ${t("rounds", { n: block.rounds ?? items.length })}`;
     const found = alone ? items[0] : fill(group, items);
-    if (block.kind === "round") rounds.set(found, block);
+    if (block.kind !== "round") return found;
+    rounds.set(found, block);
+    // a round that is one call is that call, by the round's name: all rounds make the same one
+    const call = groups.get(found);
+    if (call?.kind === "function") Object.assign(call, { label: group.label, kind: "round" });
     return found;
   }
   const roundsIn = (block) => blocks.get(block.parent).rounds;

@@ -78,9 +78,11 @@ export function drawSource(trace, t, { move, at }) {
 
 // What is lit into view, inside the source's own box.
 function bringInto(scroll, lit) {
-  if (!lit || scroll.scrollHeight <= scroll.clientHeight + 1) return;
-  const { top, bottom } = lit.getBoundingClientRect(),
+  if (!lit) return;
+  const { top, bottom, left, right } = lit.getBoundingClientRect(),
     seen = scroll.getBoundingClientRect();
+  // the beginning of the line too, where both fit
+  scroll.scrollLeft += Math.min(right + 8 - seen.right, left - 40 - seen.left);
   if (top >= seen.top && bottom <= seen.bottom) return;
   const line = parseFloat(getComputedStyle(lit).lineHeight), // the first one stands there whole
     to = scroll.scrollTop + (top + bottom - seen.top - seen.bottom) / 2;

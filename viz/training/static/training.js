@@ -17,6 +17,7 @@ import {
 import { DASHES, matrixOf, num, rgb, text, ticks } from "./shared.js";
 
 const LEVELS = 64;
+const SQUARE = "mt-body mt-square";
 const MOST_CIRCLES = 16; // neurons of a layer that are drawn one by one
 
 /**
@@ -143,11 +144,12 @@ export function mount(
     parts.status.textContent = last.length
       ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(Math.max(...last)) })
       : t("nothingRecorded");
-    const groups = grouped(names);
+    const groups = Object.entries(grouped(names)),
+      ground = snapshots.length ? null : state.history.landscape, // else it follows the scrubber
+      wide = widthOf(groups.length + (ground ? 1 : 0));
     parts.curves.replaceChildren(
-      ...Object.entries(groups).map(([word, members]) =>
-        curves(word, members, widthOf(Object.keys(groups).length)),
-      ),
+      ...groups.map(([word, members]) => curves(word, members, wide)),
+      ...(ground ? [landscape(Infinity, wide)] : []),
     );
     parts.scrub.hidden = snapshots.length < 2;
     parts.slider.max = Math.max(0, snapshots.length - 1);
@@ -270,17 +272,13 @@ export function mount(
 
   function drawSnapshot() {
     const snapshot = state.history.snapshots[index()];
-    const { landscape } = state.history;
-    parts.views.hidden = !snapshot && !landscape;
-    if (parts.views.hidden) return;
-    const views = [];
-    if (landscape) {
-      const until = state.history.snapshots.length > 1 ? snapshot.epoch : Infinity;
-      views.push(shown("landscape", landscapePicture(state.history, until, widthOf(3), t, root)));
-    }
-    if (!snapshot) return parts.views.replaceChildren(...views);
+    parts.views.hidden = !snapshot;
+    if (!snapshot) return;
     parts.slider.value = index();
-    const last = state.history.snapshots.length - 1;
+    const last = state.history.snapshots.length - 1,
+      views = [];
+    if (state.history.landscape)
+      views.push(landscape(last ? snapshot.epoch : Infinity, widthOf(3)));
     for (const [button, end] of [
       [parts.previous, 0],
       [parts.next, last],
@@ -301,8 +299,10 @@ export function mount(
     if (focus) root.querySelector(`[data-key="${focus}"]`)?.focus();
   }
 
-  const shown = (word, { legend, svg }, tools = []) =>
-    panel(t(word), tools, legend, h("div", { class: "mt-body" }, svg));
+  const shown = (word, { legend, svg }, tools = [], look = "mt-body") =>
+    panel(t(word), tools, legend, h("div", { class: look }, svg));
+  const landscape = (until, wide) =>
+    shown("landscape", landscapePicture(state.history, until, wide, t, root), [], SQUARE);
 
   // -- the decision surface
 
@@ -363,7 +363,7 @@ export function mount(
         ),
       ),
     );
-    return panel(t("surface"), [], legend, h("div", { class: "mt-body mt-square" }, svg));
+    return panel(t("surface"), [], legend, h("div", { class: SQUARE }, svg));
   }
 
   // The lines between the classes: each class is positive where it is the likeliest.
@@ -512,7 +512,7 @@ export function mount(
         t("negative"),
       ),
     );
-    return panel(t("network"), [select], legend, h("div", { class: "mt-body mt-square" }, svg));
+    return panel(t("network"), [select], legend, h("div", { class: SQUARE }, svg));
   }
   function exampleMenu(many, example) {
     return h(

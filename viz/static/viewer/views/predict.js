@@ -260,7 +260,7 @@ function drawScore(t, { answers, hosted }) {
     );
   const line = (a) =>
     `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
-    `${a.answer ?? "—"} ${a.correct ? "✓" : "✗"}`;
+    `${short(a.answer ?? "—")} ${a.correct ? "✓" : "✗"}`;
   return {
     box,
     show() {
