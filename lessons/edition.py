@@ -32,7 +32,9 @@ Notebook = dict[str, Any]
 
 
 class EditionError(ValueError):
-    """A notebook whose solution markers do not pair up; the message names the cell."""
+    """A notebook whose solution markers do not pair up, or a file that is none; the message names
+    the cell or the file.
+    """
 
 
 def student_edition(notebook: Notebook) -> Notebook:
@@ -95,8 +97,19 @@ def student_file(path: Path) -> bytes:
         return _public_module(content, path.name)
     if path.suffix != ".ipynb":
         return content
-    edition = student_edition(json.loads(content))
+    edition = student_edition(notebook(path))
     return (json.dumps(edition, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def notebook(path: Path) -> Notebook:
+    """What a notebook's file holds. Raises EditionError where that is no notebook."""
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:  # no JSON, or no UTF-8
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("cells"), list):
+        raise EditionError(f"{path.name} is no notebook. Does it open in Jupyter?")
+    return found
 
 
 def without_solutions(source: str, where: str) -> str:

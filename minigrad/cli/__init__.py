@@ -95,8 +95,12 @@ def _no_command(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
-    if parser.parse_known_args(arguments)[0].command is not None:
+    options, unknown = parser.parse_known_args(arguments)
+    if options.command is not None:
         parser.error("the command comes first, and its options behind it")
+    if unknown:
+        complain(f"there is no option {unknown[0]} without a command; {_instead('')}")
+        return 2
     parser.print_help(sys.stderr)
     return 2
 
@@ -121,7 +125,8 @@ class _Parser(argparse.ArgumentParser):
         wrong, _, listed = message.partition("(choose from ")
         words = re.findall(r"'([^']+)'", wrong) or re.findall(r"--[\w-]+", message)
         known = re.findall(r"[\w-]+", listed) or re.findall(r"--[\w-]+", self.format_usage())
-        unknown = [one for one in words if one not in known]
+        lacks = message.startswith("the following arguments are required")
+        unknown = [] if lacks else [one for one in words if one not in known]
         near = difflib.get_close_matches(unknown[0], known, 1) if unknown else []
         complain(message + (f"; did you mean {near[0]}?" if near else ""))
         example = re.search(rf"^ *({re.escape(self.prog)} .*)$", self.epilog or "", re.M)

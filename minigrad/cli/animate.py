@@ -51,7 +51,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--size", help=f"{SIZES} (default: the graph's own size)")
     parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
     parser.add_argument("--dark", action="store_true", help="light on dark")
-    parser.add_argument("--quiet", action="store_true", help="do not tell how far it is")
+    parser.add_argument(
+        "--quiet", action="store_true", help="do not tell how far it is, nor when it is written"
+    )
     return _film(parser.parse_intermixed_args(dashes(argv)))
 
 
@@ -61,6 +63,7 @@ def _told(numbers: Sequence[int]) -> Iterable[int]:
 
 @with_status
 def _film(options: argparse.Namespace) -> int:
+    require_folder(options.output)
     form = ending(options.output)
     if form not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
@@ -68,7 +71,6 @@ def _film(options: argparse.Namespace) -> int:
             f"{options.output!r} has no ending that names a film; the endings are {known}"
             " (minigrad trace writes one frame)"
         )
-    require_folder(options.output)
     if form == "html":
         group_options(options, form)
         given = [
@@ -84,7 +86,9 @@ def _film(options: argparse.Namespace) -> int:
             raise UsageError(
                 f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no meaning"
             )
-        return save(compute(options), options.output, **page_options(options, form))
+        return save(
+            compute(options), options.output, quiet=options.quiet, **page_options(options, form)
+        )
     more = {
         "steps": "all" if options.steps is None else options.steps.strip(),
         "size": options.size,
@@ -92,5 +96,5 @@ def _film(options: argparse.Namespace) -> int:
     }
     more |= {"fps": options.fps} if options.fps is not None else {}
     more |= page_options(options, form) | group_options(options, form)
-    progress = not options.quiet and _told
-    return save(compute(options, drawn=True), options.output, progress=progress, **more)
+    more |= {"progress": not options.quiet and _told}
+    return save(compute(options, drawn=True), options.output, quiet=options.quiet, **more)

@@ -2,12 +2,16 @@
 lab` and `minigrad release`.
 """
 
+import argparse
 import importlib
 import os
 import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+
+FILES = (".htm", ".html", ".ipynb", ".md", ".py", ".txt", ".zip")
+"""Endings of files that are no folder's."""
 
 LESSONS = Path(str(importlib.import_module("minigrad.lessons").__file__)).resolve().parent
 
@@ -23,6 +27,33 @@ def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
         if found
         else next((path for path in lessons.glob("*.ipynb") if path.stem == text), None)
     )
+
+
+def lesson_numbers(lessons: Path = LESSONS) -> str:
+    """The numbers of the course's lessons: 01, 02, …, 06, 06b, …"""
+    return ", ".join(path.name.split("_")[0] for path in sorted(lessons.glob("[0-9]*.ipynb")))
+
+
+def folder_named(text: str) -> Path:
+    """The folder that an argument of a command names, there or not. Raises ArgumentTypeError for
+    the name of a file or a lesson: a folder of that name is not what is meant.
+    """
+    path = Path(text).expanduser()
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty; this folder is .")
+    if path.is_dir():
+        return path
+    if path.suffix.lower() in FILES:
+        raise argparse.ArgumentTypeError(f"{text} is the name of a file; give a folder")
+    if lesson_named(text) or re.fullmatch(r"\d+[a-z]?", text):
+        lesson = lesson_named(text)
+        what = (
+            f"{text} is the lesson {lesson.name}"
+            if lesson
+            else f"there is no lesson {text} (there are {lesson_numbers()})"
+        )
+        raise argparse.ArgumentTypeError(f"{what}; give a folder (one of that name is ./{text})")
+    return path
 
 
 def lesson_files(lesson: Path) -> list[Path]:

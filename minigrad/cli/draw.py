@@ -17,6 +17,7 @@ from minigrad.cli.options import (
     not_written,
     require_folder,
     with_status,
+    wrote,
 )
 from minigrad.cli.target import (
     ComputationError,
@@ -78,13 +79,16 @@ def main(argv: list[str]) -> int:
 
 @with_status
 def _write(options: argparse.Namespace) -> int:
-    form = ending(options.output) if options.output else "dot"
+    options.output = None if options.output == "-" else options.output
+    require_folder(options.output)
+    form = "dot" if options.output is None else ending(options.output)
     if form not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
         raise UsageError(
             f"there is no drawing in the format of {options.output!r}; the endings are {known}"
         )
-    require_folder(options.output)
+    if options.limit < 1:
+        raise UsageError(f"--limit {options.limit} lets nothing be drawn; give at least 1")
     drawing = _drawing(options)
     if options.output is None:
         sys.stdout.write(drawing.source)
@@ -98,6 +102,7 @@ def _write(options: argparse.Namespace) -> int:
         ValueError,
     ) as error:  # no program that could draw it, no room in a file of pixels, no letters
         raise ComputationError(str(error).removeprefix("paint: ")) from error
+    wrote(options.output)
     return 0
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.cli import complain, parser_of, processes
-from minigrad.cli.course import LESSONS, copy_course
+from minigrad.cli.course import LESSONS, copy_course, folder_named
 
 QUIET = [
     # A server that asks the network for nothing: no news, no look for a newer version, no list of
@@ -50,7 +50,12 @@ def main(argv: list[str]) -> int:
         "lab", "Copies the course's notebooks into a folder and opens JupyterLab there.", EXAMPLES
     )
     parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s"
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        type=folder_named,
+        default="minigrad-course",
+        help="default: %(default)s",
     )
     parser.add_argument(
         "--check",
@@ -67,7 +72,7 @@ def main(argv: list[str]) -> int:
     # The kernel of this Python environment, even if the user has made another one of the same name
     # their default.
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
-    return check() if options.check else open_lab(Path(options.folder).expanduser(), passed_on)
+    return check() if options.check else open_lab(options.folder, passed_on)
 
 
 def open_lab(folder: Path, passed_on: list[str]) -> int:

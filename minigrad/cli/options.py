@@ -3,6 +3,7 @@
 import argparse
 import functools
 import re
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
@@ -187,25 +188,33 @@ def ending(output: str | None) -> str:
 
 
 def require_folder(output: str | None) -> None:
-    """Raises ComputationError where the file's folder does not exist: before the work is done
-    rather than after.
+    """Raises ComputationError where the file's folder does not exist or the file is a folder, and
+    UsageError for a file without a name: before the work is done rather than after.
     """
-    if output is not None and output != "-" and not Path(output).parent.is_dir():
+    if output in (None, "-"):
+        return
+    if not output.strip():
+        raise UsageError("-o needs the name of a file")
+    if not Path(output).parent.is_dir():
         raise ComputationError(f"cannot write {output}: there is no such folder; make it first")
+    if Path(output).is_dir():
+        raise ComputationError(f"cannot write {output}: it is a folder; name a file in it")
+
+
+def wrote(output: str) -> None:
+    """Says on standard error which file was written, and how large it is."""
+    kilobytes = max(1, round(Path(output).stat().st_size / 1000))
+    print(f"wrote {output} ({kilobytes:,} kB)", file=sys.stderr)
 
 
 def not_written(output: str, error: OSError) -> int:
     """Says why a file could not be written; returns the exit status."""
-    is_folder = isinstance(error, IsADirectoryError)
-    complain(
-        f"cannot write {output}:"
-        f" {'it is a folder; name a file in it' if is_folder else error.strerror}"
-    )
+    complain(f"cannot write {output}: {error.strerror}")
     return 1
 
 
-def save(trace: dict[str, Any], output: str, **options: Any) -> int:
-    """Writes a Trace by `viz.save`; returns the exit status."""
+def save(trace: dict[str, Any], output: str, *, quiet: bool = False, **options: Any) -> int:
+    """Writes a Trace by `viz.save`, and says so unless `quiet`; returns the exit status."""
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", UserWarning)
@@ -216,6 +225,8 @@ def save(trace: dict[str, Any], output: str, **options: Any) -> int:
         raise UsageError(as_options(str(error))) from None
     except OSError as error:
         return not_written(output, error)
+    if not quiet:
+        wrote(output)
     return 0
 
 

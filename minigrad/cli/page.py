@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from minigrad.cli import parser_of
-from minigrad.cli.options import dashes, not_written, require_folder, with_status
+from minigrad.cli.options import dashes, ending, not_written, require_folder, with_status, wrote
 from minigrad.cli.target import UsageError
 
 EXAMPLES = """\
@@ -22,6 +22,11 @@ examples:
 
 @with_status
 def _write(options: argparse.Namespace) -> int:
+    require_folder(options.output)
+    found, known = ending(options.output), ("js", "mjs") if options.rules else ("html", "htm")
+    if found not in ("", *known):
+        what = "the rules are JavaScript" if options.rules else "the page is HTML"
+        raise UsageError(f"there is no format .{found} here: {what}; end the name in .{known[0]}")
     # Pages belong to viz, which minigrad does not need and knows by name only.
     try:
         module = import_module(
@@ -33,11 +38,11 @@ def _write(options: argparse.Namespace) -> int:
     if options.output in (None, "-"):
         sys.stdout.write(text)
         return 0
-    require_folder(options.output)
     try:
         Path(options.output).write_text(text, encoding="utf-8")
     except OSError as error:
         return not_written(options.output, error)
+    wrote(options.output)
     return 0
 
 

@@ -3,12 +3,19 @@ a folder to hand out.
 """
 
 import importlib
-import json
 from pathlib import Path
 from typing import Any
 
 from minigrad.cli import complain, parser_of
-from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
+from minigrad.cli.course import (
+    LESSONS,
+    copy_course,
+    course_files,
+    folder_named,
+    lesson_files,
+    lesson_named,
+    lesson_numbers,
+)
 from minigrad.cli.progress import progress_line
 
 EXAMPLES = """\
@@ -29,7 +36,7 @@ def main(argv: list[str]) -> int:
     parser = parser_of(
         "release", "Writes the students' edition of the course into a folder.", EXAMPLES
     )
-    parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes")
+    parser.add_argument("folder", metavar="DIR", type=folder_named, help="where it goes")
     parser.add_argument(
         "sheets",
         metavar="SHEET",
@@ -41,7 +48,7 @@ def main(argv: list[str]) -> int:
         "--replace", action="store_true", help="write over files in DIR that differ"
     )
     options = parser.parse_args(argv)
-    folder = options.folder.expanduser()
+    folder = options.folder
     try:
         chosen, along = _chosen(options.sheets)
     except (FileNotFoundError, LookupError) as error:
@@ -109,8 +116,7 @@ def _chosen(sheets: list[str]) -> tuple[dict[Path, list[Path]], list[Path]]:
                 files += [Path(module.name), *needed]
                 along += [file for file in needed if file not in along]
         elif sheet.isdecimal():
-            numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
-            raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
+            raise LookupError(f"there is no lesson {sheet}; there are {lesson_numbers(LESSONS)}.")
         else:
             raise FileNotFoundError(
                 f"there is no file {sheet}. Give a lesson's number or name, or the path of a"
@@ -121,11 +127,13 @@ def _chosen(sheets: list[str]) -> tuple[dict[Path, list[Path]], list[Path]]:
 
 
 def _module_of(path: Path) -> Path | None:
-    """The module of the exercises of a file of an instructor's own, or None."""
+    """The module of the exercises of a file of an instructor's own, or None. Raises EditionError
+    for a notebook that is none.
+    """
     if path.suffix == ".py":
         return path
-    beside = path.with_name("sheet.py")
-    if path.suffix != ".ipynb" or not beside.is_file():
+    if path.suffix != ".ipynb":
         return None
-    named = json.loads(path.read_text(encoding="utf-8")).get("metadata", {}).get("minigrad")
-    return None if (named or {}).get("exercises") else beside
+    named = _edition().notebook(path).get("metadata", {}).get("minigrad")
+    beside = path.with_name("sheet.py")
+    return None if (named or {}).get("exercises") or not beside.is_file() else beside

@@ -1,10 +1,9 @@
 """`minigrad site`: the course as a static site, which needs neither a kernel nor a server."""
 
 import importlib
-from pathlib import Path
 
 from minigrad.cli import complain, parser_of
-from minigrad.cli.course import LESSONS
+from minigrad.cli.course import LESSONS, folder_named
 from minigrad.cli.progress import progress_line
 
 EXAMPLES = """\
@@ -22,7 +21,10 @@ def main(argv: list[str]) -> int:
     """Runs `minigrad site` with the arguments after its name; returns the exit status."""
     parser = parser_of("site", "Writes the course as a static site into a folder.", EXAMPLES)
     parser.add_argument(
-        "folder", metavar="DIR", type=Path, help="where it goes; what is there is written over"
+        "folder",
+        metavar="DIR",
+        type=folder_named,
+        help="where it goes; what is there is written over",
     )
     parser.add_argument(
         "--title", default="minigrad: the course", metavar="TEXT", help="default: %(default)s"
@@ -33,9 +35,7 @@ def main(argv: list[str]) -> int:
     site = importlib.import_module("minigrad.lessons.site")
     try:
         told = None if options.verbose else progress_line("pages")
-        first = site.build(
-            options.folder.expanduser(), LESSONS, options.title, options.verbose, told
-        )
+        first = site.build(options.folder, LESSONS, options.title, options.verbose, told)
     except site.SiteError as error:
         complain(str(error))
         return 1

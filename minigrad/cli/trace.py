@@ -27,6 +27,7 @@ from minigrad.cli.options import (
     require_folder,
     save,
     with_status,
+    wrote,
 )
 from minigrad.cli.target import ComputationError, PythonFunction, UsageError, target
 from minigrad.cli.values import arguments, bindings, tangents_of
@@ -56,6 +57,7 @@ def main(argv: list[str]) -> int:
 
 @with_status
 def _write(options: argparse.Namespace) -> int:
+    require_folder(options.output)
     picture = options.format is None and ending(options.output) in PICTURES
     format = ending(options.output) if picture else _format(options)
     more = (
@@ -63,7 +65,6 @@ def _write(options: argparse.Namespace) -> int:
         | group_options(options, format)
         | _still_options(options, format)
     )
-    require_folder(options.output)
     trace = compute(options, drawn=picture or format == "svg")
     _require_step(options.step, trace)
     if picture:
@@ -81,6 +82,7 @@ def _write(options: argparse.Namespace) -> int:
         Path(options.output).write_text(text, encoding="utf-8")
     except OSError as error:
         return not_written(options.output, error)
+    wrote(options.output)
     return 0
 
 

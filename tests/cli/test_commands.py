@@ -19,6 +19,7 @@ import pytest
 
 from minigrad.cli import COMMANDS, lab, main
 from minigrad.cli import trace as trace_command
+from minigrad.cli.course import folder_named
 from minigrad.cli.progress import counted, progress_line
 
 BAYDIN = ["log(x1) + x1*x2 - sin(x2)", "x1=2", "x2=5"]
@@ -45,6 +46,15 @@ def needs(*packages: str) -> None:
     """Skips a test where what it draws with is not installed."""
     for name in packages:
         pytest.importorskip(name, reason=f'{name} is not installed: pip install "minigrad[viz]"')
+
+
+def written(answer: tuple[int, str, str], path: object) -> bool:
+    """Whether a command has written a file, and has said that and nothing else."""
+    status, out, error = answer
+    told = rf"wrote {re.escape(str(path))} \(\d+ kB\)\n"
+    return (
+        (status, out) == (0, "") and bool(re.fullmatch(told, error)) and Path(str(path)).is_file()
+    )
 
 
 def in_a_process(*arguments: str, **options) -> subprocess.CompletedProcess:
@@ -239,7 +249,7 @@ def test_the_same_command_gives_the_same_bytes_in_another_process(command):
     ],
 )
 def test_the_ending_of_the_file_decides_the_format(command, tmp_path, name, begins):
-    assert command("trace", *BAYDIN, "-o", str(tmp_path / name)) == (0, "", "")
+    assert written(command("trace", *BAYDIN, "-o", str(tmp_path / name)), tmp_path / name)
     text = (tmp_path / name).read_text(encoding="utf-8")
     assert text.lower().lstrip().startswith(begins)
     if not begins:
@@ -390,6 +400,73 @@ def test_a_reader_that_has_left_gets_no_traceback():
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_wrong_output_is_refused_in_one_line_and_nothing_is_written(
+    command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    for arguments in (
+        ["trace", "x", "x=1"], ["animate", "x", "x=1"], ["draw", "x*x", "x=1"], ["page"],
+    ):  # fmt: skip
+        for output, status, says in (
+            ("", 2, "-o needs the name of a file"),
+            ("there", 1, "cannot write there: it is a folder; name a file in it"),
+            ("not/a.html", 1, "cannot write not/a.html: there is no such folder; make it first"),
+        ):
+            assert command(*arguments, "-o", output) == (status, "", f"minigrad: {says}\n")
+    for arguments, says in (
+        (["page", "-o", "a.pdf"], "the page is HTML; end the name in .html"),
+        (["page", "--rules", "-o", "a.html"], "the rules are JavaScript; end the name in .js"),
+        (["draw", "x*x", "x=1", "-o", "a.svg", "--limit", "0"], "--limit 0 lets nothing be drawn"),
+    ):
+        status, out, error = command(*arguments)
+        assert (status, out, error.count("\n")) == (2, "", 1) and says in error
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
+def test_the_page_and_its_rules_are_written_and_that_is_said(command, tmp_path):
+    page, rules = tmp_path / "a.html", tmp_path / "a.js"
+    assert written(command("page", "-o", str(page)), page)
+    assert written(command("page", "--rules", "-o", str(rules)), rules)
+
+
+def test_what_is_required_has_no_likely_misspelling(command):
+    assert "did you mean" not in command("animate", "x", "x=1")[2]
+
+
+def test_an_option_without_a_command_is_named_with_the_commands(command):
+    status, out, error = command("--foo")
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert "there is no option --foo without a command; the commands are site, check" in error
+
+
+@pytest.mark.parametrize("name", ["lab", "site", "release"])
+def test_a_file_or_a_lesson_is_no_folder(command, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for argument, says in (
+        ("nothing.ipynb", "nothing.ipynb is the name of a file; give a folder"),
+        ("a/index.html", "a/index.html is the name of a file; give a folder"),
+        ("99", r"there is no lesson 99 \(there are 01, 02, .*, 06, 06b, .*\); give a folder"),
+        ("3", r"3 is the lesson 03_the_algorithm\.ipynb; give a folder \(one .* is \./3\)"),
+        ("bug_zoo", "bug_zoo is the lesson bug_zoo.ipynb; give a folder"),
+        ("", "the name is empty; this folder is ."),
+    ):
+        status, out, error = command(name, argument)
+        assert (status, out) == (2, "")
+        assert re.match(f"minigrad: argument DIR: {says}", error), error
+        assert f"for example: minigrad {name} " in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_may_be_called_like_a_lesson_where_it_is_there_or_has_a_path(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "03").mkdir()
+    assert folder_named("03") == Path("03") and folder_named("./3") == Path("3")
+    assert folder_named("public/") == Path("public") and folder_named("v1.2") == Path("v1.2")
 
 
 # ------------------------------------------------------------------------------------- minigrad lab
@@ -734,6 +811,17 @@ def test_release_without_a_folder_asks_for_the_folder_alone(release):
     assert err.startswith("minigrad: the following arguments are required: DIR\n")
 
 
+def test_release_of_a_file_that_is_no_notebook_says_so(release, tmp_path):
+    for text in ("{}", "no JSON", '{"cells": 3}'):
+        (tmp_path / "mine.ipynb").write_text(text)
+        assert release(tmp_path / "handout", tmp_path / "mine.ipynb") == (
+            1, "",
+            "minigrad: nothing was released: mine.ipynb is no notebook. Does it open in Jupyter?\n",
+        )  # fmt: skip
+        (tmp_path / "sheet.py").write_text("")
+    assert not (tmp_path / "handout").exists()
+
+
 def test_release_into_a_file_is_explained(release, tmp_path):
     (tmp_path / "file").write_text("")
     for folder in ("file", "file/below"):
@@ -834,7 +922,8 @@ def mine(tmp_path):
 @pytest.mark.parametrize("ending", ["png", *whole("pdf", "gif", "webp")])
 def test_trace_writes_pictures(command, tmp_path, ending):
     needs("matplotlib")
-    assert command("trace", "x*x", "x=3", "-o", str(tmp_path / f"t.{ending}")) == (0, "", "")
+    path = tmp_path / f"t.{ending}"
+    assert written(command("trace", "x*x", "x=3", "-o", str(path)), path)
     begins = {"png": b"\x89PNG", "pdf": b"%PDF", "gif": b"GIF8", "webp": b"RIFF"}[ending]
     assert (tmp_path / f"t.{ending}").read_bytes().startswith(begins)
 
@@ -868,7 +957,8 @@ def test_trace_shows_the_requested_state(command, tmp_path):
         (["--dpi", "36"], ["--dpi", "72"], ["--size", "640x480"], ["--dpi", "36", "--dark"])
     ):
         picture = tmp_path / f"{i}.png"
-        assert command("trace", *BAYDIN, "-o", str(picture), "--step", "0", *options) == (0, "", "")
+        answer = command("trace", *BAYDIN, "-o", str(picture), "--step", "0", *options)
+        assert written(answer, picture)
         with image.open(picture) as opened:
             sizes.append((opened.size, sum(opened.convert("RGB").getpixel((1, 1))) > 384))
     (small, light), (large, _), (given, _), (_, dark_is_light) = sizes
@@ -892,7 +982,7 @@ def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
     assert (
         error.startswith("minigrad: the graph is larger than")
         and "give a larger --size, or none" in error
-        and error.count("\n") == 1
+        and [line.split()[0] for line in error.splitlines()] == ["minigrad:", "wrote"]
     )
 
 
@@ -929,18 +1019,16 @@ def test_a_graph_too_large_to_draw_is_refused_before_it_is_recorded(
         status, _, error = command(name, *given, "many=29", "-o", output, "--lang", "zh")
         assert status == 2 and "计算图有超过 30 个节点" in error
     if ending == "svg":
-        assert command("trace", *given, "many=28", "-o", output) == (0, "", "")
+        assert written(command("trace", *given, "many=28", "-o", output), output)
         assert command("trace", *given, "many=29", "--format", "svg")[0] == 2
         for other in (
             "html",
             "json",
             "txt",
         ):  # a page shows an overview, and a table and the Trace have no such end
-            assert (
-                command("trace", *given, "many=29", "-o", str(tmp_path / f"a.{other}"))
-                == (0, "", "")
-                and most[-1] is None
-            )
+            path = tmp_path / f"a.{other}"
+            assert written(command("trace", *given, "many=29", "-o", str(path)), path)
+            assert most[-1] is None
 
 
 @pytest.mark.parametrize("ending", ["html", "webp", *whole("gif", "pdf")])
@@ -955,11 +1043,8 @@ def test_animate_writes_every_kind_of_film(command, tmp_path, ending):
             else ["--steps", "1-3"]
         )
     )
-    assert command("animate", "x*x", "x=3", *options, "-o", str(tmp_path / f"a.{ending}")) == (
-        0,
-        "",
-        "",
-    )
+    path = tmp_path / f"a.{ending}"
+    assert written(command("animate", "x*x", "x=3", *options, "-o", str(path)), path)
     begins = {"webp": b"RIFF", "gif": b"GIF8", "html": b"<!DOCTYPE", "pdf": b"%PDF"}[ending]
     assert (tmp_path / f"a.{ending}").read_bytes().startswith(begins)
 
@@ -982,7 +1067,8 @@ def test_draw_writes_every_format(command, tmp_path, mine, ending):
         [f"{mine}:f", "x=2", "y=3"],
         [f"{mine}:model", "x=[[1, 2]]"],
     ):
-        assert command("draw", *what, "-o", str(tmp_path / f"g.{ending}")) == (0, "", "")
+        path = tmp_path / f"g.{ending}"
+        assert written(command("draw", *what, "-o", str(path)), path)
         begins = {
             "svg": b"<svg xmlns",
             "png": b"\x89PNG",
@@ -998,7 +1084,7 @@ def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
     piles = {}
     for groups in ("open", "closed"):
         path = tmp_path / f"{groups}.svg"
-        assert command(
+        answer = command(
             "trace",
             f"{mine}:model",
             "x=[[1, 2]]",
@@ -1008,7 +1094,8 @@ def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
             str(path),
             "--groups",
             groups,
-        ) == (0, "", "")
+        )
+        assert written(answer, path)
         piles[groups] = path.read_text(encoding="utf-8").count(">▸ Model</text>")
     assert piles == {"open": 0, "closed": 1}
     _, layers, _ = command("draw", f"{mine}:model", "x=[[1, 2]]", "--groups", "closed")
@@ -1024,7 +1111,9 @@ def test_a_film_tells_how_far_it_is_unless_it_is_to_be_quiet(command, tmp_path, 
     monkeypatch.setattr("minigrad.cli.progress.PAUSE", 0.0)
     film = ("animate", "x*x", "x=3", "--steps", "1-2", "-o", str(tmp_path / "a.gif"))
     status, out, error = command(*film)
-    assert (status, out) == (0, "") and re.search(r"frames: 2 of 2 after \d s\n$", error)
+    assert (status, out) == (0, "") and re.search(
+        r"frames: 2 of 2 after \d s\nwrote .*a\.gif \(\d+ kB\)\n$", error
+    )
     assert command(*film, "--quiet") == (0, "", "")
 
 
@@ -1298,7 +1387,7 @@ def test_a_page_can_be_chinese_with_views_open(command, tmp_path):
         status, _, error = command(
             name, *BAYDIN, "-o", str(page), "--lang", "zh", "--views", "cut, memory"
         )
-        assert (status, error) == (0, "")
+        assert status == 0 and error.startswith(f"wrote {page} (")
         text = page.read_text(encoding="utf-8")
         assert '<html lang="zh">' in text and '"views":["cut","memory"]' in text
         status, _, error = command(name, *BAYDIN, "-o", str(page), "--views", "lens")
