@@ -183,13 +183,13 @@ def live_page() -> str:
     """
     from minigrad.viz.explorer import bundle, page
     from minigrad.viz.html_document import html_document
-    from minigrad.viz.squeeze import squeezed
+    from minigrad.viz.renaming import short_program
 
     program = bundle.script() + "\n" + (STATIC / "framed.js").read_text(encoding="utf-8")
     return html_document(
         page.TITLE,
         bundle.stylesheet(),
-        squeezed(program),
+        short_program(program),
         "This page differentiates a function that you type, and needs JavaScript for it.",
     )
 

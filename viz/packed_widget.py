@@ -36,5 +36,5 @@ class PackedWidget(anywidget.AnyWidget):
 
 def program_trait(text: str) -> traitlets.Bytes:
     """The trait that holds a program."""
-    packed = gzip.compress(squeezed(text).encode(), 9, mtime=0)
+    packed = gzip.compress(text.encode(), 9, mtime=0)
     return traitlets.Bytes(packed, read_only=True).tag(sync=True)

@@ -270,6 +270,11 @@ def _program(shown: Mapping[str, Any], lang: str) -> str:
         return _viewer(_not_ready(shown), lang, ("viewer", "hash", "packed"), "mountTrace")
     if shown.get("schema") != FUNCTION:
         return _viewer((), lang, ("main",), "mount")
+    return _viewer_with_engine()
+
+
+@prepared
+def _viewer_with_engine() -> str:
     from minigrad.viz.explorer.bundle import viewer_with_engine
 
     return _started(viewer_with_engine(), "mount")
@@ -283,9 +288,9 @@ def _viewer(without: tuple[str, ...], lang: str, first: tuple[str, ...], mount: 
 def _started(viewer: str, mount: str) -> str:
     """The viewer, and what shows the document, in fewer characters. PAGE_OPTIONS stands for its
     options."""
-    from minigrad.viz.squeeze import squeezed
+    from minigrad.viz.renaming import short_program
 
-    return squeezed(viewer + _START.replace("MOUNT", mount))
+    return short_program(viewer + _START.replace("MOUNT", mount))
 
 
 @prepared

@@ -1,5 +1,5 @@
 """JavaScript and CSS without comments and without the spaces that they do not need, so that a page
-stays small. Names stay as they are: an error in the console still says where."""
+stays small."""
 
 from __future__ import annotations
 

@@ -17,10 +17,18 @@ from minigrad.viz.bundle import script, stylesheet
 from minigrad.viz.layout import with_layout
 from minigrad.viz.packed_widget import PackedWidget, program_trait, traitlets
 from minigrad.viz.page import options_of, packed, text_table
+from minigrad.viz.prepared import prepared
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge, as_text, overview, too_large
 from minigrad.viz.squeeze import squeezed_style
 from minigrad.viz.trace_frame import TraceFrame
+
+
+@prepared
+def _program() -> str:
+    from minigrad.viz.renaming import short_program
+
+    return short_program(script())
 
 
 class Stepper(PackedWidget):
@@ -50,7 +58,7 @@ class Stepper(PackedWidget):
         beyond full detail.
     """
 
-    program = program_trait(script())
+    program = program_trait(_program())
     _css = squeezed_style(stylesheet())
 
     trace = traitlets.Dict()

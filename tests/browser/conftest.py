@@ -37,7 +37,7 @@ from minigrad.viz import page
 from minigrad.viz.bundle import script
 from minigrad.viz.html_document import html_document
 from minigrad.viz.layout import with_layout
-from minigrad.viz.squeeze import squeezed
+from minigrad.viz.renaming import short_program
 
 import minigrad as mg
 from minigrad import nn, viz
@@ -363,7 +363,7 @@ def bench(tmp_path_factory) -> Path:
     content security policy of a Trace's own page.
     """
     path = tmp_path_factory.mktemp("bench") / "bench.html"
-    program = squeezed(script()) + ON_THE_BENCH
+    program = short_program(script() + ON_THE_BENCH)
     text = html_document("bench", page.page_style(framed=False), program, "")
     path.write_text(text, encoding="utf-8")
     return path

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from minigrad.viz.explorer.bundle import script, stylesheet
 from minigrad.viz.html_document import html_document
-from minigrad.viz.squeeze import squeezed
+from minigrad.viz.renaming import short_program
 
 TITLE = "Differentiate a function, step by step"
 _WITHOUT_SCRIPTS = (
@@ -21,5 +21,7 @@ _WITHOUT_SCRIPTS = (
 def to_html() -> str:
     """The page as a complete HTML document that makes no network request."""
     # no other page's styles are here
-    style, program = (text.replace("--mg-", "--") for text in (stylesheet(), squeezed(script())))
+    style, program = (
+        text.replace("--mg-", "--") for text in (stylesheet(), short_program(script()))
+    )
     return html_document(TITLE, style, program, _WITHOUT_SCRIPTS)

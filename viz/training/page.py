@@ -7,7 +7,8 @@ from typing import Any
 
 from minigrad.viz.html_document import html_document
 from minigrad.viz.page import embed, in_frame, kept, options_of
-from minigrad.viz.squeeze import squeezed, squeezed_style
+from minigrad.viz.prepared import prepared
+from minigrad.viz.squeeze import squeezed_style
 from minigrad.viz.texts import words
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
@@ -57,9 +58,16 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
     style = squeezed_style(stylesheet()) + _CSS % (
         ("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)")
     )
-    program = squeezed(script()) + squeezed(_START) % embed(lang)
+    program = _program(lang)
     data = f'<script type="{kind}" id="history">{document}</script>\n'
     return html_document(name, style, program, plain_table(history, lang), data, lang)
+
+
+@prepared
+def _program(lang: str) -> str:
+    from minigrad.viz.renaming import short_program
+
+    return short_program(script() + _START % embed(lang))
 
 
 def plain_table(history: History, lang: str = "en") -> str:

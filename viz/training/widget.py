@@ -10,9 +10,17 @@ from typing import Any
 
 from minigrad.viz.packed_widget import PackedWidget, program_trait, traitlets
 from minigrad.viz.page import options_of, packed
+from minigrad.viz.prepared import prepared
 from minigrad.viz.squeeze import squeezed_style
 from minigrad.viz.training.assets import script, stylesheet
 from minigrad.viz.training.history import History
+
+
+@prepared
+def _program() -> str:
+    from minigrad.viz.renaming import short_program
+
+    return short_program(script())
 
 
 class TrainingView(PackedWidget):
@@ -26,7 +34,7 @@ class TrainingView(PackedWidget):
         it. -1: the newest.
     """
 
-    program = program_trait(script())
+    program = program_trait(_program())
     _css = squeezed_style(stylesheet())
 
     history = traitlets.Dict()
