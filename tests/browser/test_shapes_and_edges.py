@@ -67,6 +67,22 @@ def test_no_edge_crosses_a_box_or_a_shape(show, name, width):
     assert in_lines or name == "arrays", "the networks are too wide for one line"
 
 
+def test_a_shape_is_shortened_before_its_letters_become_too_narrow_to_be_read(show):
+    x = np.round(np.linspace(-1.53, 2.03, 12), 2).reshape(3, 4)
+    trace = trace_function(lambda x, b: ((x + b) ** 2).sum(), x, x[0])
+    shapes = (
+        show(trace, 1280)
+        .locator(".mg-shape")
+        .evaluate_all(
+            """all => all.map(e => [e.textContent,
+            (e.textLength.baseVal.value || 1) / (e.removeAttribute("textLength"),
+                e.getComputedTextLength() || 1)])"""
+        )
+    )
+    assert [text for text, _ in shapes if "⇒" in text] == ["(4,) ⇒ …"], "what b becomes, x says"
+    assert min(width for _, width in shapes) > 0.69
+
+
 def test_parameters_of_a_plain_function_stand_beside_their_use(show):
     trace = TRACES["two layers"]()
     viewer = show(trace, 1440, 900)
