@@ -147,14 +147,16 @@ class Tree:
 
     def _block(self, part: str, names: Sequence[str], depth: int) -> str:
         block = self._blocks.get(part, {"kind": "module", "label": part})
-        group = self._add(self._label(block), kind=block["kind"])
+        group = self._add("", kind=block["kind"])
         items = self._packed(self._folded(self._runs(names, depth + 1)))
         alone = len(items) == 1 and block["kind"] != "module"
         if alone:
             del self.groups[group.id]
-        elif all(item in self._rounds and item not in self.groups for item in items):
-            # rounds of one operation each stand as these operations
-            group.label += f" · {self._t('rounds', n=block.get('rounds', len(items)))}"
+        else:
+            group.label = self._label(block)
+            if all(item in self._rounds and item not in self.groups for item in items):
+                # rounds of one operation each stand as these operations
+                group.label += f" · {self._t('rounds', n=block.get('rounds', len(items)))}"
         found = items[0] if alone else self._fill(group, items)
         if block["kind"] == "round":
             self._rounds[found] = part

@@ -2,7 +2,8 @@
 
 Steps of one operation have one formula, in which only the symbols and the numbers differ. A packed
 Trace has the list ``formulas``: templates whose symbols have no ``base`` and whose numbers have no
-``value``. In the place of each formula stands ``[template, holes, *numbers]``. A symbol's hole says
+``value``. In the place of each formula stands ``[template, holes, *numbers]``, those of the steps
+in the list ``filled``, since a page of thousands of steps shows few of them. A symbol's hole says
 how many nodes before its own its step names a node; a number's, which of the step's own numbers
 (those that it writes, and those of its contributions), or after these of ``numbers``, it is. The
 nodes that a step reads and writes are counted from its own, too, its own from that of the step
@@ -108,7 +109,7 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
     for edge in trace["edges"]:
         before, end = end, places[edge["dst"]]
         between.append({**edge, "src": end - places[edge["src"]], "dst": end - before})
-    steps, own, last = [], 0, 0
+    steps, filled, own, last = [], [], 0, 0
     for step in trace["steps"]:
         before, own = own, places[step["node"]]
         listed = [cell[-1] for cell in step["writes"]]
@@ -126,9 +127,9 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
                 {**part, "edge": edges[name] - last if (name := part["edge"]) in edges else name}
                 for part in step["contribs"]
             ]
-        if "formula" in step:
-            one["formula"] = templates.packed(step["formula"], own, listed)
+        tokens = one.pop("formula", None)
+        filled.append(tokens if tokens is None else templates.packed(tokens, own, listed))
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
-    lists = {"nodes": nodes, "edges": between, "steps": steps}
+    lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
     return {**trace, "formulas": templates.found(), **lists}

@@ -56,6 +56,23 @@ def test_traces_are_the_same_after_packing(visit):
     visit.assert_clean()
 
 
+SHOW_AND_COUNT = """async (text) => {
+    const trace = await parts.unpacked(parts.fromBase64(text)), read = new Set();
+    const get = (step, key) => (key === "formula" && read.add(step), step[key]);
+    const steps = trace.steps.map((step) => new Proxy(step, { get }));
+    parts.mount(place(), { ...trace, steps }, { step: 300 });
+    return [read.size, steps.length, steps[299].formula.length];
+}"""
+
+
+def test_a_page_fills_in_the_formulas_that_it_shows(parts):
+    """Those of the steps that may be the tallest, and the present one."""
+    trace = with_layout(trace_function(lambda x: chain(x, 100), 0.5))
+    text = base64.b64encode(packed(trace)).decode()
+    read, steps, tokens = parts.evaluate(SHOW_AND_COUNT, text)
+    assert 1 < read <= 11 and steps > 600 and tokens == len(trace["steps"][299]["formula"])
+
+
 def test_steps_of_one_operation_share_their_formulas():
     few, many = (
         pack(with_layout(trace_function(lambda x, n=n: chain(x, n), 0.5))) for n in (10, 100)

@@ -85,15 +85,15 @@ export function problem(trace) {
     edges.add(e.id);
   }
   for (const [i, step] of trace.steps.entries()) {
-    const here = `Step ${i + 1}`;
+    const here = () => `Step ${i + 1}`;
     if (!ids.has(step?.node))
-      return `${here} is about the node ${name(step?.node)}, which does not exist in this trace.`;
+      return `${here()} is about the node ${name(step?.node)}, which does not exist in this trace.`;
     for (const e of step.edges ?? [])
       if (!edges.has(e))
-        return `${here} names the edge ${name(e)}, which does not exist in this trace.`;
+        return `${here()} names the edge ${name(e)}, which does not exist in this trace.`;
     for (const cell of [...(step.reads ?? []), ...(step.writes ?? [])])
       if (!ids.has(cell?.[0]) || !columns.has(cell?.[1]))
-        return `${here} reads or writes ${name(cell)}, no cell of this trace.`;
+        return `${here()} reads or writes ${name(cell)}, no cell of this trace.`;
   }
   return null;
 }

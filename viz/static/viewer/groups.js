@@ -102,12 +102,13 @@ function groupMaker(trace, t, { blocks, users, paths }) {
   }
   function blockOf(part, ids, depth) {
     const block = blocks.get(part) ?? { kind: "module", label: part },
-      group = add(labelOf(block), block.kind),
+      group = add("", block.kind),
       items = inBlocks(ids, depth + 1),
       alone = items.length === 1 && block.kind !== "module";
     if (alone) groups.delete(group.id);
+    else group.label = labelOf(block);
     // rounds of one operation each stand as these operations
-    else if (items.every((item) => rounds.has(item) && !groups.has(item)))
+    if (!alone && items.every((item) => rounds.has(item) && !groups.has(item)))
       group.label += ` · ${t("rounds", { n: block.rounds ?? items.length })}`;
     const found = alone ? items[0] : fill(group, items);
     if (block.kind !== "round") return found;

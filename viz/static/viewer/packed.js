@@ -16,8 +16,12 @@ export function fromBase64(text) {
   return bytes;
 }
 
-function wholeTrace({ formulas, ...trace }) {
-  const { nodes, edges, steps } = trace;
+// Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
+// many it has.
+function wholeTrace({ formulas, filled: packed, ...trace }) {
+  const { nodes, edges, steps } = trace,
+    numberOf = new Map(nodes.map((node, i) => [node.id, i])),
+    packedOf = new Map();
   function formula([template, holes, ...more], own, listed = []) {
     const numbers = [...listed, ...more];
     let at = 0;
@@ -33,6 +37,21 @@ function wholeTrace({ formulas, ...trace }) {
     };
     return formulas[template].map(filled);
   }
+  const lazy = {
+    formula: {
+      enumerable: true,
+      get() {
+        const { node, writes, contribs = [] } = this,
+          listed = [...writes.map((cell) => cell.at(-1)), ...contribs.flatMap(Object.values)];
+        return formula(packedOf.get(this), numberOf.get(node), listed);
+      },
+    },
+    tokens: {
+      get() {
+        return formulas[packedOf.get(this)[0]].length;
+      },
+    },
+  };
   nodes.forEach((node, i) => {
     if (node.expr) node.expr = formula(node.expr, i);
   });
@@ -44,21 +63,17 @@ function wholeTrace({ formulas, ...trace }) {
     edge.src = nodes[end - edge.src].id;
     edge.dst = nodes[end].id;
   }
-  for (const step of steps) {
+  steps.forEach((step, i) => {
     own += step.node;
-    const named = ([place, ...more]) => [nodes[own - place].id, ...more];
     step.node = nodes[own].id;
-    step.reads = step.reads.map(named);
-    step.writes = step.writes.map(named);
+    for (const cell of [...step.reads, ...step.writes]) cell[0] = nodes[own - cell[0]].id;
+    for (const part of step.contribs ?? []) part.edge = edges[part.edge + last]?.id ?? part.edge;
     const places = step.edges.map((place) => place + last);
     step.edges = places.map((place) => edges[place].id);
-    const listed = step.writes.map((cell) => cell.at(-1));
-    for (const part of step.contribs ?? []) {
-      part.edge = edges[part.edge + last]?.id ?? part.edge;
-      listed.push(...Object.values(part));
-    }
     last = places.at(-1) ?? last;
-    if (step.formula) step.formula = formula(step.formula, own, listed);
-  }
+    if (!packed[i]) return;
+    packedOf.set(step, packed[i]);
+    Object.defineProperties(step, lazy);
+  });
   return trace;
 }

@@ -132,7 +132,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
   const longest = () => [
     ...new Set([
       ...most((step) => String(step.say ?? "").length),
-      ...most((step) => (step.formula ?? []).length + 4 * (step.contribs ?? []).length),
+      ...most(
+        (step) =>
+          (step.tokens ?? (step.formula ?? []).length) + 4 * (step.contribs ?? []).length,
+      ),
     ]),
   ];
 
