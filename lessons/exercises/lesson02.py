@@ -293,6 +293,7 @@ def _where_dual(case: Case, got: Any) -> Where | None:
         shown_trace,
         at,
         (next(n for n, name in twin.items() if name == row[0]),),
+        trace,
     )
 
 

@@ -3,18 +3,21 @@ functions of judgements.
 
 A page shows a student's mistakes without running any of the student's code. Every text is escaped;
 there is no script; the Content-Security-Policy forbids every request and every style but the page's
-own, which are named by their hashes. The picture is the smallest graph that failed, with the
-student's numbers: the marks appear in the order of the reverse sweep, by CSS alone, up to the first
-wrong node. Who prefers reduced motion sees them all at once.
+own, which are named by their hashes. The picture is the smallest graph that failed, with the right
+numbers and, where they differ, the student's: the one graph of a comparison. The marks appear in
+the order of the steps, by CSS alone, up to the first wrong node. Who prefers reduced motion sees
+them all at once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from minigrad.viz.compare import Comparison
 from minigrad.viz.html_document import source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.scale import TooLarge
@@ -192,7 +195,7 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
                 "The first wrong node is {node}.", node=html.escape(j.where["node"])
             )
             parts.append(f"<p><strong>{first}</strong> {rich(j.where['say'])}</p>")
-        picture = _picture(j)
+        picture = _picture(j, tongue.language)
         if picture:
             parts.append(
                 f"<details open><summary>{tongue.word(GRAPH)}</summary><div"
@@ -212,19 +215,19 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
 
 
 GRAPH = (
-    "The smallest graph that failed, with your numbers, in the order of the reverse sweep (close"
-    " and open to play it again)"
+    "The smallest graph that failed, step by step; where your number is another one, it stands"
+    " behind the right one and ≠ (close and open to play it again)"
 )
 
 
-def _picture(j: Judgement) -> str:
+def _picture(j: Judgement, language: str) -> str:
     """The smallest graph that failed, marked; "" where there is none, or one that is too large
     to be drawn in full.
     """
     try:
         return (
-            sweep_picture(j.trace, j.step, (j.where or {}).get("wrong", []))
-            if j.trace is not None
+            compared(j.reference, j.trace, j.step, (j.where or {}).get("wrong", []), language)
+            if j.trace is not None and j.reference is not None
             else ""
         )
     except TooLarge:
@@ -286,16 +289,25 @@ def _share(g: GroupPoints, tongue: Tongue) -> str:
     return tongue.word("{points} of {most}", points=f"{g.points:g}", most=f"{g.max:g}")
 
 
-def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str:
-    """A Trace after `step` steps, with a mark on each node whose adjoint is complete by then:
-    right, or wrong, one after the other.
+def compared(
+    reference: dict[str, Any],
+    trace: dict[str, Any],
+    step: int,
+    wrong: Sequence[str],
+    language: str = "en",
+) -> str:
+    """The right Trace and a student's as one graph after `step` steps, with a mark on each node
+    that is complete by then: right, or wrong, one after the other.
 
-    The classes of the marks are those of this module's stylesheet; without it they are all there at
-    once.
+    trace: the reference with the student's numbers, step for step. The classes of the marks are
+    those of this module's stylesheet; without it they are all there at once.
     """
-    svg = to_svg(trace, step, groups="open")
-    place = with_layout(trace)["layout"]["nodes"]
-    last = {w[0]: i for i, s in enumerate(trace["steps"]) for w in s["writes"] if w[1] == "g"}
+    both = Comparison(reference, trace, lang=language).still
+    svg = _of_its_own_style(to_svg(both, step, groups="open", lang=language))
+    place = with_layout(both)["layout"]["nodes"]
+    writes = [(w[0], w[1], i) for i, s in enumerate(reference["steps"]) for w in s["writes"]]
+    sweep = [w for w in writes if w[1] == "g"]  # in forward mode there is none
+    last = {node: i for node, _, i in sweep or writes}
     order = [
         node
         for node, at in sorted(last.items(), key=lambda pair: pair[1])
@@ -318,6 +330,12 @@ def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str
         marks.append(f'<g class="verdict a{min(i, LONGEST - 1)}">{ring}{badge}</g>')
     end = _end_of_the_graph(svg)
     return svg[:end] + "".join(marks) + svg[end:].strip()
+
+
+def _of_its_own_style(svg: str) -> str:
+    """A picture whose style is not that of another one on the page, which may have other roles."""
+    style = svg[svg.index("<style>") : svg.index("</style>")]
+    return svg.replace("mg-frame", f"mg-frame-{hashlib.sha256(style.encode()).hexdigest()[:8]}")
 
 
 def _end_of_the_graph(svg: str) -> int:

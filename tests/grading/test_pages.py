@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises import lesson02
 from minigrad.lessons.grading import chinese
 from minigrad.lessons.grading.comparison import as_plain, same
 from minigrad.lessons.grading.exercise import Returned
@@ -17,7 +18,7 @@ from minigrad.lessons.grading.judge import Judgement, judge
 from minigrad.lessons.grading.kinds import Backward, Number, Vjp
 from minigrad.lessons.grading.kinds.backward import graph_of
 from minigrad.lessons.grading.misconceptions import BY_NAME
-from minigrad.lessons.grading.pages import student_html, student_markdown, sweep_picture
+from minigrad.lessons.grading.pages import compared, student_html, student_markdown
 from minigrad.lessons.grading.words import sentence
 
 import minigrad as mg
@@ -143,13 +144,42 @@ def test_a_page_is_small():
 
 def test_the_picture_is_well_formed_and_marks_nodes_in_the_order_of_the_sweep():
     j = judged("sign")
-    svg = sweep_picture(j.trace, j.step, j.where["wrong"])
-    root = ElementTree.fromstring(svg)
+    root = ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
     marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
     assert [m.get("class") for m in marks] == [f"verdict a{i}" for i in range(len(marks))]
     signs = [next(t.text for t in m.iter() if t.tag.endswith("text")) for m in marks]
     assert signs[0] == "✓", "the output is right"
     assert signs[-1] == "✗", "the last mark is that of the first wrong node"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_picture_is_one_graph_with_the_right_number_beside_the_students(language):
+    html = page(judged("overwrites at fan-out"), language=language)
+    assert re.findall(r">([^<>]*≠[^<>]*)</t", html) == ["2\u00a0≠\u00a01"], "x1 alone"
+    assert html.count("<svg") == 1 and ("伴随" in html) == (language == "zh")
+    assert "sends v̄1 = 1 back to the second x1; added to 1" in html or language == "zh"
+
+
+def test_in_forward_mode_too_the_rows_of_dual_numbers_are_compared():
+    dual = lesson02.EXERCISES["dual"]
+    cases, broken = dual.cases(3), dual.misconceptions[1]
+    j = judge(dual, cases, [Returned(as_plain(broken.wrong(case))) for case in cases])
+    root = ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
+    signs = [e.text for e in root.iter() if e.get("class") == "sign"]
+    assert signs[-1] == "✗" and set(signs[:-1]) == {"✓"}
+    unlike = [e.text for e in root.iter() if "≠" in (e.text or "") and e.tag.endswith("text")]
+    assert len(unlike) == 1
+
+
+def test_the_style_of_one_picture_is_not_that_of_another():
+    dual = lesson02.EXERCISES["dual"]
+    wrong = [Returned(as_plain(dual.misconceptions[1].wrong(c))) for c in dual.cases(3)]
+    html = page(judged("sign"), judge(dual, dual.cases(3), wrong), judged("sign"))
+    reverse, forward, again = re.findall(r'<svg [^>]*class="([^"]+)"', html)
+    assert reverse == again != forward
+    for name in (reverse, forward):
+        assert f"<style>.{name} path" in html
+    assert "mg-frame " not in html and '"mg-frame"' not in html
 
 
 def numbers(rect):
@@ -161,7 +191,7 @@ def test_each_mark_is_drawn_round_its_node():
     goes round a card.
     """
     j = judged("sign")
-    root = ElementTree.fromstring(sweep_picture(j.trace, j.step, j.where["wrong"]))
+    root = ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
     parent_of = {child: parent for parent in root.iter() for child in parent}
     marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
     (graph,) = {parent_of[mark] for mark in marks}
