@@ -328,8 +328,11 @@ def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str 
     found = scale.overview(trace)
     found = found if title is None else found._replace(title=title)
     name = html.escape(found.title or words(lang)("table"))
-    css = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
-    css += "table{margin:1rem 0}caption{font-weight:600;text-align:left}"
+    css = "html{color-scheme:light dark}"
+    css += (
+        "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
+    )
+    css += "table{margin:1rem 0}caption{font-weight:600;text-align:left;white-space:nowrap}"
     css += "th{text-align:left;font-weight:400}td{text-align:right;padding-left:2rem}"
     policy = (
         f"default-src 'none'; style-src {source_hash(css)}; base-uri 'none'; form-action 'none';"

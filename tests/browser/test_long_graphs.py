@@ -10,6 +10,7 @@ import pytest
 from minigrad.viz.edges import curve
 from minigrad.viz.layout import layout
 from minigrad.viz.layout.lines import in_lines
+from minigrad.viz.page import overview_page
 
 import minigrad as mg
 from minigrad.watch import trace_function
@@ -280,6 +281,19 @@ def test_the_backward_graph_of_the_algorithm_stands_in_lines_and_the_active_row_
         and place["y"] <= row["y"]
         and row["y"] + row["height"] <= place["y"] + place["height"] + 1
     )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_overview_in_place_of_a_graph_follows_the_scheme(visit, tmp_path, scheme):
+    page, path = visit.page, tmp_path / "overview.html"
+    path.write_text(overview_page(sines(12), None), encoding="utf-8")
+    page.emulate_media(color_scheme=scheme)
+    page.goto(path.as_uri())
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert ink == {"light": "rgb(0, 0, 0)", "dark": "rgb(255, 255, 255)"}[scheme]
+    high = page.locator("caption").evaluate_all("all => all.map(e => e.offsetHeight)")
+    assert max(high) < 30, "a heading takes one line"
+    visit.assert_clean()
 
 
 @pytest.mark.whole
