@@ -48,8 +48,8 @@ const framed = window.parent !== window;
 // The step stands in the address of a page of its own, so that a link leads to it.
 const linked = () => framed ? null : /^#step=(\\d+)(&stage)?$/.exec(location.hash);
 const done = { step: Number(linked()?.[1] ?? options.step) };
-const address = framed
-  ? null : keepHash(() => `#step=${done.step}${done.stage ? "&stage" : ""}`);
+const here = () => `#step=${done.step}${done.stage ? "&stage" : ""}`;
+const address = framed ? null : keepHash(here);
 const remember = (name) => (value) => {
   done[name] = value;
   if (name === "step" || name === "stage") address?.changed();
@@ -59,6 +59,10 @@ const told = {
   ...options, ...done, stage: linked()?.[2],
   onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
   onStage: framed ? null : remember("stage"),
+  link: framed ? null : () => {
+    done.step = viewer.step(); // the address may have asked for one behind the last
+    return new URL(here(), location.href).href;
+  },
 };
 let viewer = await shown.then(
   (found) => MOUNT(place, found, told), (error) => failed(place, error, options));

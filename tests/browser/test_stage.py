@@ -232,6 +232,49 @@ def test_the_address_leads_to_a_step(visit, tmp_path, trace):
     visit.assert_clean()
 
 
+def test_on_the_stage_a_button_copies_the_link_of_the_step(visit, tmp_path, trace):
+    path = tmp_path / "page.html"
+    path.write_text(viz.to_html(trace), encoding="utf-8")
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{path.as_uri()}#step=5")
+    viewer = page.locator("section.mg-root")
+    viewer.wait_for()
+    button = viewer.locator("button.mg-link")
+    assert button.is_hidden()
+    page.keyboard.press("f")
+    until(page, "document.querySelector('.mg-stage')")
+    button.click()
+    viewer.get_by_role("button", name="Copied").wait_for()
+    link = f"{path.as_uri()}#step=5&stage"
+    assert page.evaluate("navigator.clipboard.readText()") == link
+    page.keyboard.press("q")
+    page.keyboard.press("Space")
+    assert step_of(viewer) == 6, "the next key is a step again"
+    page.goto("about:blank")
+    page.goto(link)
+    viewer.wait_for()
+    assert step_of(viewer) == 5 and viewer.evaluate("e => e.classList.contains('mg-stage')")
+    # where the clipboard is not to be had
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    button.click()
+    field = viewer.get_by_role("textbox", name="Copy link")
+    assert field.input_value() == link
+    assert page.evaluate("getSelection().toString()") == link
+    page.keyboard.press("Tab")
+    assert field.is_hidden()
+    page.goto(f"{path.as_uri()}#step=999&stage")
+    until(page, "!document.querySelector('.mg-counter').textContent.startsWith('5')")
+    button.click()
+    assert field.input_value().endswith(f"#step={len(trace['steps'])}&stage")
+    visit.assert_clean()
+
+
+def test_in_a_notebook_the_stage_has_no_link(show, trace):
+    assert show(trace).locator(".mg-link").count() == 0
+
+
 def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path):
     visit.page.emulate_media(color_scheme="dark")
     k = step_at(trace, "adjoint", "x2")

@@ -10,6 +10,7 @@ import pytest
 from minigrad.viz.numbers import brief, short
 
 from minigrad import viz
+from minigrad.watch.trace import trace_function
 from tests.browser.conftest import at_each, step_of, to
 from tests.helpers.hand_tracer import trace
 from tests.helpers.trace_samples import SEED_CODE, all_samples
@@ -608,6 +609,26 @@ def test_numbers_look_the_same_in_python_and_in_the_browser(parts):
     values = numbers + others
     found = parts.evaluate("all => [all.map(parts.short), all.map((v) => parts.brief(v))]", values)
     assert found == [[short(v) for v in values], [brief(v) for v in values]]
+
+
+def test_what_the_functions_of_a_rule_do_is_told_to_a_tap_and_to_the_keyboard(show, visit, axe):
+    trace = trace_function(lambda x, w: (x @ w).sum(), [1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
+    k = next(i for i, s in enumerate(trace["steps"], 1) if "outer(" in s["say"])
+    for width in (1280, 390):
+        viewer = show(trace, width, step=k)
+        means = viewer.locator(".mg-now .mg-means")
+        said = "outer(a, b) is the table of all products"
+        assert said in viewer.locator(".mg-formula").get_attribute("title")
+        means.get_by_text("?").click()
+        assert means.get_by_text(said).is_visible()
+        axe(visit.page, ".mg-root")
+        means.locator("summary").focus()
+        visit.page.keyboard.press("Enter")
+        assert means.get_by_text(said).is_hidden() and step_of(viewer) == k
+        visit.page.keyboard.press("Space")
+        assert means.get_by_text(said).is_visible() and step_of(viewer) == k
+    viewer = show(trace, 1280, step=1)
+    assert viewer.locator(".mg-now .mg-means").is_hidden(), "no function, nothing to tell"
 
 
 # ---- hosts

@@ -1,6 +1,7 @@
 // What is shown, to hand on: as a link, as a picture, as a command for a terminal.
 
 import { h } from "../../static/viewer/dom.js";
+import { copied } from "../../static/viewer/hash.js";
 import { toAddress } from "./address.js";
 
 const linkTo = (state) => location.href.replace(/#.*$/s, "") + toAddress(state);
@@ -15,20 +16,6 @@ export function commandOf({ f, values, mode, seeds }) {
   if (mode !== "both") parts.push("--mode", mode);
   if (seeds && ["both", "forward"].includes(mode)) parts.push("--seed", ...bindings(seeds));
   return parts.join(" ").replace(/'([\w.=+-]+)'/g, "$1");
-}
-
-// Text for the clipboard; where that is not allowed, in a field to copy from.
-async function copied(text, field, button, called) {
-  try {
-    await navigator.clipboard.writeText(text);
-    field.hidden = true;
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = called), 1500);
-  } catch {
-    field.hidden = false;
-    field.value = text;
-    field.select();
-  }
 }
 
 export function shareButtons({ state, viewer }) {

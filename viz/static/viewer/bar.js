@@ -3,6 +3,7 @@
 import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
+import { copied, SAID } from "./hash.js";
 import { phaseOf } from "./speech.js";
 import { inLanguage } from "./texts.js";
 
@@ -24,13 +25,12 @@ const HELP = [
   ["Esc", "keyEsc", false],
 ];
 
-const SAID = 2500, // milliseconds for which a button tells what it has done
-  FINEST = 1400; // parts of the slider's length: a lane has no narrower gap
+const FINEST = 1400; // parts of the slider's length: a lane has no narrower gap
 
 // actions: move(k), drag(k), rest(), by(steps), play(), setSpeed(v), showColumn(key, on),
-// showSource(on) or null, explain(on), stage(), picture(kind) or null, inLines(on) or null,
-// showTable(on) or null, views (the shelf), shown (the columns on view), chosen ({explain, source,
-// inLines, speed}: how these stand at first)
+// showSource(on) or null, explain(on), stage(), picture(kind) or null, link() or null, inLines(on)
+// or null, showTable(on) or null, views (the shelf), shown (the columns on view), chosen ({explain,
+// source, inLines, speed}: how these stand at first)
 // Long: a closure, whose functions share these elements and the state.
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace,
@@ -103,6 +103,17 @@ export function drawControls(trace, t, id, firstOf, actions) {
     say("copy");
     return button;
   };
+  const { link } = actions,
+    linked = h("input", {
+      ...{ class: "mg-link", readonly: true, hidden: true, "aria-label": t("copyLink") },
+      onblur: () => (linked.hidden = true),
+    }),
+    linkButton = h("button", { class: "mg-fold mg-link", onclick: copyLink }, t("copyLink"));
+  async function copyLink() {
+    const written = await copied(link(), linked, linkButton, t("copyLink"), t("copied"));
+    // the next Space is a step again
+    if (written) bar.closest(".mg-root").focus({ preventScroll: true });
+  }
   const menu = h(
     "details",
     {
@@ -175,6 +186,19 @@ export function drawControls(trace, t, id, firstOf, actions) {
   };
   const score = s("svg", { class: "mg-score", ...area, "aria-hidden": "true" }, lanes);
 
+  const bar = h(
+    "div",
+    { class: "mg-bar", role: "group", "aria-label": t("playback") },
+    h("div", { class: "mg-transport" }, Object.values(buttons)),
+    h("div", { class: "mg-timeline" }, slider, score),
+    counter,
+    speed,
+    iconButton("stage", t, actions.stage),
+    link && [linkButton, linked],
+    menu,
+    helpButton,
+  );
+
   return {
     slider,
     help,
@@ -182,17 +206,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
     helpButton,
     toggleHelp,
     chips: h("div", { class: "mg-chips", role: "group", "aria-label": t("phases") }, chips),
-    bar: h(
-      "div",
-      { class: "mg-bar", role: "group", "aria-label": t("playback") },
-      h("div", { class: "mg-transport" }, Object.values(buttons)),
-      h("div", { class: "mg-timeline" }, slider, score),
-      counter,
-      speed,
-      iconButton("stage", t, actions.stage),
-      menu,
-      helpButton,
-    ),
+    bar,
     update(k, now) {
       for (const [name, end] of [
         ["first", 0],

@@ -1,6 +1,24 @@
 // What a page shows, in the hash of its address, so that a link leads there.
 
 const HASH_WAIT = 400; // milliseconds between two: Safari accepts 100 in 30 s, and each takes long
+export const SAID = 2500; // milliseconds for which a button tells what it has done
+
+// Writes a text to the clipboard, as a button says for a moment that is named `called` otherwise;
+// where that is not allowed, puts it into a field to copy from. Returns whether it is written.
+export async function copied(text, field, button, called, done = "Copied") {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = done;
+    setTimeout(() => (button.textContent = called), SAID);
+  } catch {
+    field.value = text;
+    field.hidden = false;
+    field.focus();
+    field.select();
+    return false;
+  }
+  return (field.hidden = true);
+}
 
 // current(): the hash for what is shown now.
 export function keepHash(current) {

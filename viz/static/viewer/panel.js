@@ -41,7 +41,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
   function drawParts(spoken) {
     const badge = h("span", { class: "mg-badge" }),
       formula = h("div", { class: "mg-formula" }),
-      sums = h("div", { class: "mg-sums" });
+      sums = h("div", { class: "mg-sums" }),
+      meaning = h("p"); // of the functions in the formula
+    const about = { class: "mg-fold", "aria-label": t("meaning"), title: t("meaning") },
+      means = h("details", { class: "mg-means" }, h("summary", about, "?"), meaning);
     const pass = h("span", { class: "mg-pass" }),
       opening = h("p", { class: "mg-opening" }), // on the stage, before the first step
       say = h("p", { class: "mg-say", ...spoken });
@@ -50,11 +53,11 @@ export function drawPanel(trace, t, stateAt, inputs) {
       { class: curve ? "mg-now mg-curved" : "mg-now" },
       spoken && curve?.box,
       opening,
-      h("div", { class: "mg-equation" }, badge, formula, sums),
+      h("div", { class: "mg-equation" }, badge, formula, sums, means),
       trace.passes?.length > 0 && pass,
       say,
     );
-    return { box, badge, formula, sums, pass, opening, say };
+    return { box, badge, formula, sums, means, meaning, pass, opening, say };
   }
   // What the steps find, of what is named first: the outputs' values, the inputs' adjoints.
   function found(state) {
@@ -84,13 +87,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
   // Everything but the sentence, which is announced when it changes; that is returned. The message
   // of an operation that fails stands above already.
   // preview: the final state, where it may be told before the first step.
-  function fill({ badge, formula, sums, pass, opening, say }, k, state, preview = null) {
+  function fill(parts, k, state, preview = null) {
+    const { badge, formula, sums, means, meaning, pass, opening, say } = parts;
     const step = k > 0 ? steps[k - 1] : null;
     badge.textContent = step ? phaseOf(step, t) : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    formula.title = explained(step?.formula ?? [], t);
+    formula.title = meaning.textContent = explained(step?.formula ?? [], t);
+    means.hidden = !formula.title;
     const { decides, fails, nonfinite } = step ?? { fails: true };
     say.classList.toggle("mg-needed", Boolean(decides || fails || nonfinite));
     opening.textContent = step ? "" : String(trace.title ?? "");
@@ -151,6 +156,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       badge.textContent = phaseOf(step, t);
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
+      shown.means.hidden = true;
       curve?.update(null);
       const what = columnName({ key: columnOf(step) }, t),
         asks = sign?.text === "+=" ? "stageAdd" : "stageAsk";
