@@ -49,6 +49,12 @@ class TestFile:
         displayed = re.compile(r"\$\$.+\$\$", re.DOTALL)
         assert [p for p in paragraphs if "$$" in p and not displayed.fullmatch(p)] == []
 
+    def test_each_column_of_a_table_has_a_heading(self, path):
+        """What reads a page aloud tells it with each cell."""
+        text = "\n".join("".join(c["source"]) for c in cells(path, "markdown"))
+        heads = re.findall(r"^\|(.*)\|\n\|[-:| ]+\|$", text, re.MULTILINE)
+        assert [h for h in heads if not all(part.strip() for part in h.split("|"))] == []
+
     def test_cells_have_ids_that_people_can_read(self, path):
         ids = [c["id"] for c in cells(path, "code") + cells(path, "markdown")]
         assert len(set(ids)) == len(ids)
