@@ -33,7 +33,7 @@ function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
     const side = Math.max(least, tableShown ? widthOf(level) : 0),
       left = inner - BETWEEN - side,
       scale = graph.scaleIn(left);
-    if (scale < (level < table.levels - 1 ? graph.comfortable : graph.legible)) continue;
+    if (scale < (level < table.levels - 2 ? graph.comfortable : graph.legible)) continue;
     const free = Math.max(0, left - flat.width - 4);
     return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }

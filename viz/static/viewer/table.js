@@ -18,8 +18,9 @@ import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
-// for a table wider than its place: without the column of how it is made; arrays on several lines
-const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
+// for a table wider than its place: without the column of how it is made; in smaller letters; shapes
+// below the names; arrays on several lines
+const TIGHT = ["mg-tight", "mg-compact", "mg-named", "mg-tighter"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
 const FOLDED = 11; // characters in such a line, where no number is longer
@@ -258,7 +259,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         cell.hidden = !shown.has(cell.dataset.col);
     },
     // As much of it as its place has room for; what is still too wide scrolls.
-    // level: how much tighter it is already, 0 to 3.
+    // level: how much tighter it is already, 0 to 4.
     fit(level = 0) {
       table.classList.remove(...TIGHT);
       table.classList.add(...TIGHT.slice(0, level));
