@@ -9,6 +9,7 @@ from minigrad.lessons.grading.results.report import ClassReport, ExerciseReport,
 from minigrad.lessons.grading.results.similarity import SimilarPair
 from minigrad.lessons.grading.results.site import index_html
 
+import minigrad as mg
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, open_text
 
@@ -33,7 +34,10 @@ TABLE = """() => {
 
 @pytest.mark.parametrize("width", [1280, 700, 350])
 def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(show, visit, width):
-    trace, page = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, source=""), visit.page
+    trace, page = (
+        trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, mode="both", source=""),
+        visit.page,
+    )
     page.emulate_media(reduced_motion="reduce")
     viewer = show(trace, width)
     heights = set()
@@ -95,3 +99,28 @@ def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_
     open_text(visit, tmp_path, report_html(report), "h1")
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     visit.assert_clean()
+
+
+def test_shapes_go_below_the_names_before_arrays_are_folded(show):
+    trace = trace_function(lambda a, b: (a * b).sin().sum(), [1.25] * 4, [-0.75] * 4, source="")
+    viewer = show(trace, 1280)
+    classes, names = viewer.locator(".mg-table").evaluate(
+        """table => ["mg-named", "mg-tighter"].map((level) => {
+            table.className = `mg-table mg-tight mg-compact mg-named ${level}`;
+            const name = table.querySelector("th[scope=row]"), small = name.querySelector("small");
+            return [small.offsetTop > name.querySelector("button").offsetTop, small.offsetHeight];
+        })"""
+    )
+    assert classes[0] and names[0] and classes[1] < names[1], "a shape and its type on one line"
+
+
+def test_a_table_without_a_source_takes_the_whole_width_below_a_long_graph(show):
+    def repeated(x):
+        for _ in range(12):
+            x = mg.tanh(x + mg.sin(x))
+        return x
+
+    trace = trace_function(repeated, 0.5, source="")
+    viewer = show(trace, 1280)
+    graph, table = (viewer.locator(f".mg-{p}").bounding_box() for p in ("graph", "tablebox"))
+    assert graph["y"] + graph["height"] < table["y"] and table["width"] > graph["width"] - 4

@@ -160,7 +160,8 @@ PHONE = """(root) => {
         formula: within(panel, screen) && formula.height > 0 && formula.top >= panel.top
             && formula.top + Math.min(60, formula.height) <= panel.bottom,
         node: [...root.querySelectorAll(".mg-node.mg-write .mg-card")].some((card) =>
-            Math.min(rect(card).bottom, graph.bottom) - Math.max(rect(card).top, graph.top) > 60),
+            Math.min(rect(card).bottom, graph.bottom) - Math.max(rect(card).top, graph.top)
+                > Math.min(60, rect(card).height - 4)),
         row: [...table.querySelectorAll("td.mg-write")].every((cell) =>
             within(rect(cell), screen) && within(rect(cell), rows)),
         still: [scrollY, find(".mg-graph").offsetTop, find(".mg-graph").offsetHeight],

@@ -17,6 +17,7 @@ const TWO_COLUMNS = 820,
   SOURCE = 110, // of a source of two lines
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
   PAGE_AROUND = 36, // above and below the viewer on a page of its own
+  PHONE_AROUND = 12,
   SHARE = 1.4 / 2.4; // of the width, for the table beside the source below a graph
 
 const LIMITED = ".mg-tablebox, .mg-source .mg-scroll, .mg-panel:only-child > .mg-inside";
@@ -46,7 +47,8 @@ function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
 // The height of what a viewer is seen in; that of a frame says nothing about the screen.
 export const windowOf = (root) =>
   window.parent === window
-    ? root.closest(".jp-WindowedPanel-outer")?.clientHeight || window.innerHeight - PAGE_AROUND
+    ? root.closest(".jp-WindowedPanel-outer")?.clientHeight ||
+      window.innerHeight - (isPhone(root) ? PHONE_AROUND : PAGE_AROUND)
     : screen.availHeight - FRAME_ABOVE;
 
 export const isPhone = (root) => root.clientWidth <= PHONE;

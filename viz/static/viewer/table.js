@@ -18,8 +18,8 @@ import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
-// for a table wider than its place: without the column of how it is made; in smaller letters; shapes
-// below the names; arrays on several lines
+// for a table wider than its place: without the column of how it is made; in smaller letters;
+// shapes below the names; arrays on several lines
 const TIGHT = ["mg-tight", "mg-compact", "mg-named", "mg-tighter"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
