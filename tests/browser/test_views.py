@@ -77,7 +77,7 @@ def view(viewer, name):
 
 def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
     viewer = show(trace_function(f, 2.0, 5.0), views=["cut", "jacobian"])
-    assert viewer.locator(".mg-views > p").all_inner_texts() == [
+    assert viewer.locator(".mg-beside-controls > p").all_inner_texts() == [
         "This trace has nothing for the view “jacobian”."
     ]
     assert viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)") == [

@@ -98,7 +98,7 @@ def test_hue_never_stands_alone():
     """Each pass has its own dash, and nothing marks it by colour only."""
     sheet = stylesheet()
     dashes = {
-        p: re.search(rf'data-now="{p}"\] :is[^{{]*\{{[^}}]*?(--mg-dash: ([^;]+))?;\s*\}}', sheet)[2]
+        p: re.search(rf'data-now="{p}"\] &[^{{]*\{{[^}}]*?(--mg-dash: ([^;]+))?;\s*\}}', sheet)[2]
         for p in "vdg"
     }
     assert len(set(dashes.values())) == 3

@@ -70,9 +70,11 @@ def engine() -> str:
     return joined("engine.js")
 
 
-# The page speaks English, and shows neither trainings nor two Traces.
+# The page speaks English, and shows neither trainings nor two Traces nor graphs that grow.
 _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+_EMPTY = re.compile(r"@[^{};]+\{\}")
+_GROWN = re.compile(r"\.mg-stage-[1-9]")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
 _INSIDE = re.compile(r"\([^()]*\)")
 
@@ -107,6 +109,6 @@ def stylesheet() -> str:
     def kept(rule: re.Match[str]) -> str:
         selectors = _INSIDE.sub("", _INSIDE.sub("", rule[1])).split(",")
         shown = any(all(map(mentioned, _CLASS.findall(one))) for one in selectors)
-        return rule[0] if shown else ""
+        return rule[0] if shown and not _GROWN.search(rule[1]) else ""
 
-    return _RULE.sub(kept, squeezed_style(text))
+    return _EMPTY.sub("", _RULE.sub(kept, squeezed_style(text)))

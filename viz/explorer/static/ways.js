@@ -33,7 +33,7 @@ export function waysPanel({ choose, state }) {
   let found = null,
     program = null; // that computes the derivative
   const again = h("button", {
-    ...{ class: "mgx-button" },
+    class: "mgx-button",
     onclick: () => choose({ f: program, values: state().values, mode: state().mode }),
   });
   const heads = ["way", "how", "∂f/∂x", "difference from automatic"].map((text) =>

@@ -1,18 +1,19 @@
 // How a viewer's parts stand: graph beside table where both can be read, else one below the other.
 
 // Pixels: the width from which graph and table stand side by side; the least width of the table's
-// column, and of a view's in its place; the space between the columns.
-const TWO_COLUMNS = 820,
-  PHONE = 560, // as in the stylesheet
+// column; the space between the columns.
+export const TWO_COLUMNS = 820;
+const PHONE = 560, // as in the stylesheet
   SIDE_WIDTH = 230,
-  VIEW_WIDTH = 340,
   BETWEEN = 16,
   ROWS_APART = 12, // between the graph and the source below it, beside the table
   LOWEST_GRAPH = 200, // pixels of the graph's height, in however low a window
   LOW_ON_PHONE = 160,
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
-  LOWEST_INSIDE = 72, // below a head of its own
+  LOWEST_SOURCE = 72, // below its head
+  TABLE_TOO = 0.4, // of the height, for a table that is kept above a view
+  VIEW_SHARE = 0.55, // of the width, for a view beside a large graph
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
@@ -20,15 +21,15 @@ const TWO_COLUMNS = 820,
   PHONE_AROUND = 12,
   SHARE = 1.4 / 2.4; // of the width, for the table beside the source below a graph
 
-const LIMITED = ".mg-tablebox, .mg-source .mg-scroll, .mg-panel:only-child > .mg-inside";
+const LIMITED = ".mg-tablebox, .mg-views, .mg-source .mg-scroll";
 
 // Two columns, where there is a graph that can be read beside the table: the table gives way first.
 // Null: one column.
-function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
+function columnsFor(across, graph, table, widthOf, viewWidth, tableShown) {
   if (across < TWO_COLUMNS || !graph) return null;
   const inner = across - 34,
     flat = graph.flat(),
-    least = viewsOpen ? VIEW_WIDTH : SIDE_WIDTH,
+    least = viewWidth || SIDE_WIDTH,
     hopeless = graph.scaleIn(inner - BETWEEN - least) < graph.legible;
   for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
     const side = Math.max(least, tableShown ? widthOf(level) : 0),
@@ -38,7 +39,9 @@ function columnsFor(across, graph, table, widthOf, viewsOpen, tableShown) {
     const free = Math.max(0, left - flat.width - 4);
     return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }
-  // a large graph scrolls beside a table that has its width, unless it is long
+  // a large graph scrolls beside a view; beside a table that has its width, unless it is long
+  if (viewWidth)
+    return { level: table.levels, side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   return long || widthOf(0) > side ? null : { level: 0, side };
@@ -63,28 +66,34 @@ const roomFrom = (root, part) =>
 const roomBelow = (root, graph) => roomFrom(root, graph.scroll) - graph.stripHeight();
 
 // Arranges a viewer at its present width. The source stands below the graph where the table's
-// column is too narrow for it. Returns whether boxes of the graph have moved.
-export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
+// column is too narrow for it, and where a view is open, which needs the height. Returns whether
+// boxes of the graph have moved.
+// Long: the room of each part follows from that of the parts before it.
+export function arrangeParts(root, main, { graph, table, source, views, tableShown, stage }) {
   const across = root.clientWidth,
     right = main.querySelector(".mg-right"),
+    viewWidth = views.width(),
     low = graph && across >= TWO_COLUMNS && roomBelow(root, graph) <= STACKED,
     widths = []; // of the table, by how much tighter it is
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
   const found = stage
     ? null
-    : columnsFor(across, graph, table, widthOf, viewsOpen, tableShown);
+    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown);
   const rest = across - 50 - BETWEEN, // for source and table, where they are below the graph
     wide = Math.max(SHARE * rest, Math.min(widthOf(0), rest - (source?.width ?? 0)));
-  // below the graph only where that stays whole
+  // below the graph only where that stays whole, or scrolls all the same
   const under =
     found &&
-    source?.width > found.side &&
-    graph.flat().height * graph.legible + SOURCE < roomFrom(root, graph.scroll);
+    source &&
+    (viewWidth || source.width > found.side) &&
+    (found.scrolls ? LOWEST_GRAPH : graph.flat().height * graph.legible) + SOURCE <
+      roomBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
   main.classList.toggle("mg-stack", !found && !low && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
+  main.classList.toggle("mg-scarce", Boolean(found?.scrolls));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit(found?.level);
@@ -106,10 +115,15 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   if (!stage && isPhone(root)) limit(table.box, Math.max(table.least(), roomFrom(root, table.box)));
   // what is below the graph, or beside it, ends with the window, too
   if (!stage && across >= TWO_COLUMNS)
-    for (const box of boxes)
-      limit(box, Math.max(box === table.box ? LOWEST_TABLE : LOWEST_INSIDE, roomFrom(root, box)));
+    for (const box of boxes) limit(box, roomOf(box));
   return moved;
 
+  function roomOf(box) {
+    const room = roomFrom(root, box);
+    if (box === views.box) return Math.max(LOWEST_GRAPH, room);
+    if (box === table.box) return Math.max(LOWEST_TABLE, viewWidth ? TABLE_TOO * room : room);
+    return viewWidth && !under ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, room);
+  }
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.
   function roomOfGraph(found, under) {
@@ -117,7 +131,9 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
     if (isPhone(root)) return Math.max(LOW_ON_PHONE, room - table.least() - BETWEEN);
     const tall = graph.flat().height * graph.comfortable,
       few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
-    const below = found ? under && source.box.offsetHeight : Math.min(right.offsetHeight, few);
+    const below = found
+      ? under && Math.min(source.box.offsetHeight, SOURCE)
+      : Math.min(right.offsetHeight, few);
     const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;
     return Math.max(LOWEST_GRAPH, room - taken);
   }

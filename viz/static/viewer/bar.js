@@ -205,6 +205,10 @@ export function drawControls(trace, t, id, firstOf, actions) {
     menu,
     helpButton,
     toggleHelp,
+    closeMenu() {
+      if (menu.contains(document.activeElement)) menu.firstChild.focus({ preventScroll: true });
+      menu.open = false;
+    },
     chips: h("div", { class: "mg-chips", role: "group", "aria-label": t("phases") }, chips),
     bar,
     update(k, now) {

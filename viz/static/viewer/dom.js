@@ -17,6 +17,10 @@ export const h = (tag, attributes, ...children) => build(null, tag, attributes, 
 export const s = (tag, attributes, ...children) => build("svg", tag, attributes, children);
 export const m = (tag, attributes, ...children) => build("math", tag, attributes, children);
 
+export const note = (...said) => h("p", { class: "mg-note" }, said);
+// What is read aloud where it changes.
+export const announced = () => h("p", { class: "mg-sumup", role: "status" });
+
 // The head of a table, a row of cells.
 export const tableHead = (...cells) => h("thead", null, h("tr", null, cells));
 

@@ -384,14 +384,14 @@ export function drawGraph(
     zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole(), tall), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
-    const height = (flat.height * across) / flat.width,
-      fits = place.width * zoom <= across + 1;
-    strip.style.height = `${Math.min(48, Math.max(16, height))}px`;
+    const fits = place.width * zoom <= across + 1;
+    strip.style.height = `${stripTall(across)}px`;
     if (scrollLeft || !fits) scroll.scrollLeft = centre * zoom - across / 2;
     const gone = fits && (!place.lines || place.height * zoom <= scroll.clientHeight + 1);
     strip.classList.toggle("mg-gone", gone);
     if (!gone) showPart();
   }
+  const stripTall = (across) => Math.min(48, Math.max(16, (flat.height * across) / flat.width));
   const whole = () =>
     ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
   // The strip below a graph that is larger than its box: all of it in small, in one line, and which
@@ -771,7 +771,9 @@ export function drawGraph(
     scaleIn: (across) => Math.min(1, (across - 4) / least),
     smallOnStage: () => scaleOnStage() < leastOnStage(),
     // Of the strip below it, which is gone where all of it fits.
-    stripHeight: () => (least * LEGIBLE > scroll.clientWidth ? 40 : 0),
+    stripHeight({ clientWidth: across } = scroll) {
+      return least * LEGIBLE > across ? stripTall(across) + 1 : 0;
+    },
     legible: LEGIBLE,
     comfortable: COMFORTABLE,
     shown: () => shown,

@@ -2,7 +2,7 @@
 // sliders. Each becomes a viewer on one clock.
 
 import { apart, marksBeside } from "./beside.js";
-import { h } from "./dom.js";
+import { announced, h, note } from "./dom.js";
 import { labelOf, math } from "./formulas.js";
 import { brief, short } from "./numbers.js";
 import { keepKeys } from "./quiet.js";
@@ -102,7 +102,7 @@ function differenceBox(union, difference, names, t, go) {
     Number.isInteger(step) &&
     h("button", { class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
   const marks = marksBeside(union.beside, t),
-    sentence = h("p", { class: "mg-sumup", role: "status" }),
+    sentence = announced(),
     legend = h("p", { class: "mg-pairname" }, marks),
     shown = [large, sentence, jump, legend].filter(Boolean);
   return {
@@ -257,7 +257,7 @@ export function withSliders(el, inputs, current, options) {
       "aria-label": t("inputs"),
     },
     rows,
-    options.note && h("p", { class: "mg-note" }, options.note),
+    options.note && note(options.note),
   );
   const root = h("section", { class: "mg-slides", "aria-label": t("inputs") }, bar, place);
   el.replaceChildren(keepKeys(root));

@@ -23,8 +23,7 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
       controls.toggleHelp(false);
       controls.helpButton.focus();
     } else if (controls.menu.open) {
-      controls.menu.open = false;
-      controls.menu.querySelector("summary").focus();
+      controls.closeMenu();
     } else document.activeElement?.blur?.();
   }
   // Keys of a step or a phase. On a stage a clicker's keys, Page Down and Page Up, make one step.

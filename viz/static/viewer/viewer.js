@@ -1,9 +1,9 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
-import { arrangeParts } from "./arrange.js";
+import { arrangeParts, TWO_COLUMNS } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
-import { h, nodeAt, onceDrawn } from "./dom.js";
+import { h, nodeAt, note, onceDrawn } from "./dom.js";
 import { columnOf, folder, problem, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph, touched } from "./graph.js";
@@ -120,9 +120,14 @@ function show(el, given, options, t) {
     : null;
   const { host, places } = hostOfViews();
   const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
-  views.onChange(() => {
+  views.onChange((name, on) => {
     tell();
-    if (settled) arrange();
+    if (!settled) return;
+    arrange();
+    if (!on) return;
+    // the menu would cover it
+    if (root.clientWidth < TWO_COLUMNS) controls.closeMenu();
+    views.bring(name);
   });
   // of a question the difference would be the answer
   const mark = () =>
@@ -234,7 +239,7 @@ function show(el, given, options, t) {
     const main = h(
       "div",
       { class: "mg-main" },
-      h("div", { class: "mg-left" }, graph?.box ?? h("p", { class: "mg-note" }, t("noLayout"))),
+      h("div", { class: "mg-left" }, graph?.box ?? note(t("noLayout"))),
       h("div", { class: "mg-right" }, source?.box, side),
     );
     const region = { class: "mg-root", tabindex: "-1" },
@@ -277,14 +282,12 @@ function show(el, given, options, t) {
     return true;
   }
 
-  const tableShown = () => chosen.table || !views.covering().length;
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
     panel.reserve(root);
-    const viewsOpen = views.covering().length > 0,
-      how = { viewsOpen, tableShown: tableShown(), stage: stage.on() };
-    const moved = arrangeParts(root, main, { graph, table, source, ...how });
+    const how = { tableShown: chosen.table || !views.width(), stage: stage.on() },
+      moved = arrangeParts(root, main, { graph, table, source, views, ...how });
     graph?.arrange(shown);
     if (moved) draw(false);
     else follow(false);

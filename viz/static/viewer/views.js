@@ -1,8 +1,8 @@
 // The further views. nameView is in views/name.js: {name, title, ready(trace), asked?(trace),
-// beside?, make(host)}. `title` is what readers see, in each language; `ready` says whether a Trace
-// has what the view needs, `asked` whether it opens by itself, `beside` whether it stands beside
-// the controls and not in the table's place. `make` gives {box, update(k, step, state)}, which is
-// called at every move of the clock.
+// beside?, width?, make(host)}. `title` is what readers see, in each language; `ready` says whether
+// a Trace has what the view needs, `asked` whether it opens by itself, `beside` whether it stands
+// beside the controls and not in the table's place, `width` the least of its column beside a graph,
+// in pixels. `make` gives {box, update(k, step, state)}, called at every move of the clock.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -14,7 +14,7 @@ import { memoryView } from "./views/memory.js";
 import { ordersView } from "./views/orders.js";
 import { predictView } from "./views/predict.js";
 import { storyView } from "./views/story.js";
-import { h, iconButton } from "./dom.js";
+import { h, iconButton, motion } from "./dom.js";
 import { inLanguage } from "./texts.js";
 
 export const VIEWS = [
@@ -30,6 +30,8 @@ export const VIEWS = [
   elementView,
 ];
 
+const VIEW_WIDTH = 320;
+
 // The views, which stand in the table's place: opened and closed by the reader, all on the one
 // clock. wanted: names of views that are open at first; before: of those that the reader had open,
 // in place of all others.
@@ -40,14 +42,15 @@ export function viewShelf(host, wanted = [], before = null) {
     open = new Map();
   const lacks = wanted.filter((name) => !before && ready.every((view) => view.name !== name)),
     say = (name) => h("p", { class: "mg-sumup" }, t("viewLacks", { name }));
-  const box = h("div", { class: "mg-views" }, lacks.map(say)),
-    beside = h("div", { class: "mg-beside-controls" });
+  const box = h("div", { class: "mg-scroll mg-views" }),
+    beside = h("div", { class: "mg-beside-controls" }, lacks.map(say));
   const changed = [];
   function set(view, on) {
     if (on === open.has(view.name)) return;
     if (on) {
       const made = view.make(host),
         name = inLanguage(view.title, t),
+        inside = { class: "mg-scroll mg-inside", tabindex: "0", role: "group", "aria-label": name },
         close = iconButton("shut", t, () => {
           set(view, false);
           host.focus();
@@ -63,9 +66,9 @@ export function viewShelf(host, wanted = [], before = null) {
         "figure",
         { class: `mg-box mg-panel mg-view-${view.name}`, "data-view": view.name },
         caption,
-        h("div", { class: "mg-inside" }, made.box),
+        h("div", inside, made.box),
       );
-      open.set(view.name, { ...made, figure });
+      open.set(view.name, { ...made, figure, width: view.beside ? 0 : (view.width ?? VIEW_WIDTH) });
       const here = ready.filter((one) => open.has(one.name) && !one.beside === !view.beside);
       // always in the same order
       (view.beside ? beside : box).append(...here.map((one) => open.get(one.name).figure));
@@ -81,12 +84,15 @@ export function viewShelf(host, wanted = [], before = null) {
   return {
     box,
     beside,
-    // those that stand in the table's place
-    covering: () => ready.filter((one) => open.has(one.name) && !one.beside),
+    // the least that those need which stand in the table's place; 0: there is none
+    width: () => Math.max(0, ...[...open.values()].map((one) => one.width)),
     ready,
     names: () => [...open.keys()],
     set: (name, on) => ready.filter((view) => view.name === name).forEach((view) => set(view, on)),
     onChange: (tell) => changed.push(tell),
+    // What the reader has just opened may be below the window.
+    bring: (name) =>
+      open.get(name).figure.scrollIntoView({ block: "nearest", behavior: motion(true) }),
     begin: () =>
       ready
         .filter(
@@ -95,6 +101,5 @@ export function viewShelf(host, wanted = [], before = null) {
         )
         .forEach((view) => set(view, true)),
     update: (k, step, state) => open.forEach((one) => one.update(k, step, state)),
-    layout: () => open.forEach((one) => one.layout?.()),
   };
 }

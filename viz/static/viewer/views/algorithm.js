@@ -2,7 +2,7 @@
 // the backward graph, growing together.
 
 import { curve } from "../cards.js";
-import { h, motion, onceDrawn, s, tableHead } from "../dom.js";
+import { announced, h, motion, onceDrawn, s, tableHead } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
 import { solve } from "../layout.js";
@@ -76,7 +76,7 @@ export const algorithmView = {
       ),
     );
     const rows = h("tbody"),
-      working = h("p", { class: "mg-sumup", role: "status" });
+      working = announced();
     const dictionary = dictionaryTable(t, rows);
     const many = new Set(all.filter(Boolean).map((one) => one.node)).size,
       graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all, width() - 60) : null;

@@ -2,7 +2,7 @@
 // heat map with its scale and summary.
 
 import { heatMap, heatOf, kindOf, LEVELS } from "../arrays.js";
-import { h, s } from "../dom.js";
+import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { factsOf, full, shapeText, short } from "../numbers.js";
@@ -74,7 +74,7 @@ export const arraysView = {
         ),
         facts,
         kindOf(shape) === "heat" && rows * wide < size
-          ? h("p", { class: "mg-note" }, t("heatSample", { shown: rows * wide, size }))
+          ? note(t("heatSample", { shown: rows * wide, size }))
           : null,
       );
     }
@@ -118,7 +118,7 @@ export const arraysView = {
         );
         const met = lightProduct(step, state, cards);
         box.replaceChildren(...cards.values(), ...(met ? [met] : []));
-        if (!once.length) box.append(h("p", { class: "mg-note" }, t("arraysNone")));
+        if (!once.length) box.append(note(t("arraysNone")));
         const spread = (step?.edges ?? [])
           .map((id) => trace.edges.find((e) => e.id === id))
           .filter((e) => e?.broadcast);

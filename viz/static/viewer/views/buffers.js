@@ -2,7 +2,7 @@
 // is not read any more is written again. Steps run to the right, addresses downwards; each value
 // is a box as wide as it lives. Above: the bytes alive, and what they would be without reuse.
 
-import { h, s } from "../dom.js";
+import { announced, h, note, s } from "../dom.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
 
@@ -124,7 +124,7 @@ function buffersPicture({ trace, t, move }) {
   for (const one of placed) pieces.set(one.at, [...(pieces.get(one.at) ?? []), one]);
   const list = h(
     "ul",
-    { class: "mg-pieces" },
+    { class: "mg-pieces", "aria-label": t("buffersList") },
     [...pieces]
       .sort(([a], [b]) => a - b)
       .map(([from, held]) =>
@@ -143,13 +143,13 @@ function buffersPicture({ trace, t, move }) {
         ),
       ),
   );
-  const now = h("p", { class: "mg-sumup", role: "status" });
+  const now = announced();
   const { buffers, all: everything, unplanned } = trace.memory ?? {};
   return {
     box: h(
       "div",
       null,
-      h("p", { class: "mg-note" }, t("buffersWhat")),
+      note(t("buffersWhat")),
       now,
       plot,
       trace.memory &&
@@ -162,16 +162,7 @@ function buffersPicture({ trace, t, move }) {
             unplanned: bytesText(unplanned),
           }),
         ),
-      h(
-        "div",
-        {
-          class: "mg-scroll mg-short",
-          tabindex: "0",
-          role: "group",
-          "aria-label": t("buffersList"),
-        },
-        list,
-      ),
+      list,
     ),
     update(k, step) {
       cursor.setAttribute("d", `M${x(k + 0.5)} 0V${bottom}`);

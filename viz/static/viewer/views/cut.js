@@ -2,7 +2,7 @@
 // tangent over the edges that cross the cut is the same number: the derivative in the seeded
 // direction.
 
-import { h, s } from "../dom.js";
+import { announced, h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { math } from "../formulas.js";
 import { short } from "../numbers.js";
@@ -34,7 +34,7 @@ export const cutView = {
       },
     });
     const terms = h("div", { class: "mg-terms" }),
-      said = h("p", { class: "mg-sumup", role: "status" }),
+      said = announced(),
       veil = s("g", { class: "mg-cutline", "aria-hidden": "true" });
     let known = [],
       at = { d: new Map() };
@@ -94,7 +94,7 @@ export const cutView = {
       terms.replaceChildren(
         h("ul", null, line),
         ...(found.length > MOST_TERMS
-          ? [h("p", { class: "mg-note" }, t("memoryMore", { n: found.length - MOST_TERMS }))]
+          ? [note(t("memoryMore", { n: found.length - MOST_TERMS }))]
           : []),
       );
       const sum = products.some((p) => p === null) ? null : products.reduce((a, b) => a + b, 0);
@@ -129,7 +129,7 @@ export const cutView = {
       if (!veil.isConnected) graph.svg.append(veil);
     }
     return {
-      box: h("div", null, h("p", { class: "mg-note" }, t("cutWhat")), slider, terms, said),
+      box: h("div", null, note(t("cutWhat")), slider, terms, said),
       update(k) {
         const edge = new Map(trace.edges.map((e) => [e.id, e]));
         known = [];

@@ -3,7 +3,7 @@
 // element of an operand receives.
 
 import { scaleOf } from "../arrays.js";
-import { h } from "../dom.js";
+import { h, note } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnName } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
@@ -125,8 +125,8 @@ const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowR
 export const elementView = {
   name: "element",
   title: { en: "One element", zh: "一个元素" },
+  width: 560, // two factors and their product
   ready: (trace) => trace.nodes.some((node) => node.terms),
-  beside: true, // it needs the whole width
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, move, focus }) {
     const say = (name, given = {}) =>
@@ -212,7 +212,7 @@ export const elementView = {
       const [top, left] = [first.at(-2), first.at(-1)],
         [bottom, right] = [last.at(-2), last.at(-1)];
       const given = { top, left, bottom, right, shape: shapeText(array.shape) };
-      return h("p", { class: "mg-note" }, say(top === undefined ? "stretch" : "block", given));
+      return note(say(top === undefined ? "stretch" : "block", given));
     }
     // All maps of an array in small, of which one is chosen.
     function thumbsOf(node, array, place, scale) {
@@ -248,7 +248,7 @@ export const elementView = {
           isCut = cells.length * cells[0].length < elementCount(array.shape.slice(-2));
         return [
           isCut && blockNote(array, cells),
-          array.shape.length > 2 && h("p", { class: "mg-note" }, `[${leading.join(", ")}]`),
+          array.shape.length > 2 && note(`[${leading.join(", ")}]`),
           cellTable(cells, scale, lit),
         ];
       };
@@ -263,7 +263,7 @@ export const elementView = {
           shown.map((leading) => h("div", null, part(leading))),
         ),
         maps.size > shown.length &&
-          h("p", { class: "mg-note" }, say("more", { n: maps.size - shown.length })),
+          note(say("more", { n: maps.size - shown.length })),
       );
     }
 
@@ -283,7 +283,7 @@ export const elementView = {
         return h(
           "div",
           { class: `mg-worked mg-c-${column}` },
-          h("p", { class: "mg-note" }, name),
+          note(name),
           cellTable(rows, scaleOf(rows.flat().map((c) => c.value)), lit, name),
         );
       };
@@ -309,7 +309,7 @@ export const elementView = {
         "div",
         { class: "mg-workings" },
         tables,
-        notes.filter(Boolean).map((text) => h("p", { class: "mg-note" }, text)),
+        notes.filter(Boolean).map((text) => note(text)),
       );
     }
 
@@ -385,7 +385,7 @@ export const elementView = {
       if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));
       chosen.set(target.node.id, place);
       const written = writtenMap({ node: target.node, array, column: meeting.column, place }),
-        note = h("p", { class: "mg-note" }, say("point"));
+        hint = note(say("point"));
       const said = h(
         "p",
         { class: "mg-meet", role: "status" },
@@ -395,7 +395,8 @@ export const elementView = {
       box.replaceChildren(
         together(meeting, arrays, sums, written),
         ...[solid(meeting, arrays, sums, place)].filter(Boolean),
-        h("div", { class: "mg-sumrows" }, tables, said, note),
+        h("div", { class: "mg-sumrows" }, tables, hint),
+        said,
       );
     }
     // A product of matrices as a solid, of whose written face an element can be chosen.

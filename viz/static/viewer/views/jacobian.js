@@ -52,16 +52,7 @@ export const jacobianView = {
           "div",
           { class: "mg-matrix" },
           h("p", { class: "mg-arrayhead" }, t(mode === "forward" ? "byColumns" : "byRows")),
-          h(
-            "div",
-            {
-              class: "mg-scroll",
-              tabindex: "0",
-              role: "group",
-              "aria-label": t(mode === "forward" ? "byColumns" : "byRows"),
-            },
-            h("table", { class: "mg-table mg-jacobian" }, head, body),
-          ),
+          h("table", { class: "mg-table mg-jacobian" }, head, body),
           said,
         ),
       };

@@ -1,7 +1,7 @@
 // The memory lens: which values the reverse pass keeps, when each is read, when it is freed, and
 // how many bytes that is at every step.
 
-import { h, s } from "../dom.js";
+import { announced, h, note, s } from "../dom.js";
 import { keeps, nodesOf } from "../fold.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
@@ -25,6 +25,12 @@ export function lifetimes(trace) {
     user = new Map(edges.map((e) => [e.id, e.dst])),
     lanes = new Map(),
     held = (id) => spans.get(id)?.at(-1)?.[1] === n + 1;
+  function laneOf(node) {
+    const { id } = node;
+    if (!lanes.has(id))
+      lanes.set(id, { node, bytes: bytesOf(node), spans: [], reads: [], holds: [] });
+    return lanes.get(id);
+  }
   steps.forEach((step, i) => {
     const begins = step.phase === "primal" && !spans.has(step.node) ? [step.node] : [];
     for (const id of [...begins, ...(step.keep ?? [])])
@@ -36,26 +42,18 @@ export function lifetimes(trace) {
     for (const id of node.saved ?? []) {
       const value = byId.get(id);
       if (!value || !spans.has(node.id)) continue;
-      const lane = lanes.get(id) ?? { node: value, bytes: bytesOf(value), spans: [], reads: [] };
-      lane.spans.push(...spans.get(node.id));
-      lanes.set(id, lane);
+      laneOf(value).spans.push(...spans.get(node.id));
     }
   steps.forEach((step, i) => {
     for (const id of step.holds ?? []) {
       // what a checkpoint begins from again, until it is freed
-      const lane = lanes.get(id) ?? {
-          node: byId.get(id),
-          bytes: bytesOf(byId.get(id)),
-          spans: [],
-          reads: [],
-        },
+      const lane = laneOf(byId.get(id)),
         span = [i + 1, n + 1, false];
       lane.spans.push(span);
-      lane.holds = [...(lane.holds ?? []), span];
-      lanes.set(id, lane);
+      lane.holds.push(span);
     }
     for (const id of step.drops ?? []) {
-      const span = lanes.get(id)?.holds?.pop();
+      const span = lanes.get(id)?.holds.pop();
       if (span) span[1] = i + 1;
     }
     if (step.phase === "primal" && step.keep)
@@ -147,12 +145,12 @@ export const memoryView = {
         h("small", null, bytesText(lane.bytes)),
       ),
     );
-    const now = h("p", { class: "mg-sumup", role: "status" }),
+    const now = announced(),
       list = h("ul", { class: "mg-lanenames" }, names);
     list.style.paddingTop = `${top}px`;
     const rest =
       lanes.length > shown.length &&
-      h("p", { class: "mg-note" }, t("memoryMore", { n: lanes.length - shown.length }));
+      note(t("memoryMore", { n: lanes.length - shown.length }));
     const freeing = trace.steps.some((step) => step.free?.length);
     const sample = (kind, d, word) =>
       h(
@@ -178,7 +176,7 @@ export const memoryView = {
         legend,
         h("div", { class: "mg-memory" }, list, plot),
         rest,
-        !freeing && h("p", { class: "mg-note" }, t("memoryKept")),
+        !freeing && note(t("memoryKept")),
       ),
       update(k, step) {
         cursor.setAttribute("d", `M${k} 0V${tall}`);

@@ -62,28 +62,14 @@ export const ordersView = {
         ),
       ]),
     );
-    const again = h(
-      "button",
-      {
-        class: "mg-fold",
-        onclick: () => {
-          done = [];
-          draw(t("ordersStart"));
-        },
-      },
-      t("startOver"),
-    );
-    const undo = h(
-      "button",
-      {
-        class: "mg-fold",
-        onclick: () => {
-          done = done.slice(0, -1);
-          draw(t("ordersStart"));
-        },
-      },
-      t("undo"),
-    );
+    // A button that leaves picks away: those from `end` on.
+    function shorter(word, end) {
+      const onclick = () => {
+        done = done.slice(0, end);
+        draw(t("ordersStart"));
+      };
+      return h("button", { class: "mg-fold", onclick }, t(word));
+    }
 
     function pick(id) {
       if (done.includes(id)) return draw(t("ordersDone", { node: name(id) }));
@@ -159,18 +145,9 @@ export const ordersView = {
         h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersPick") }, [
           ...buttons.values(),
         ]),
-        h("div", { class: "mg-picks" }, undo, again),
+        h("div", { class: "mg-picks" }, shorter("undo", -1), shorter("startOver", 0)),
         order,
-        h(
-          "div",
-          {
-            class: "mg-scroll mg-short",
-            tabindex: "0",
-            role: "group",
-            "aria-label": t("dictionary"),
-          },
-          dictionaryTable(t, rows),
-        ),
+        dictionaryTable(t, rows),
       ),
       update() {},
     };

@@ -4,7 +4,7 @@
 // {step, node, column, answer, correct, tries, asked?, pass?}; step counts the Trace's steps from
 // 0, pass its passes, where it has several; asked is "shape" or an element's index.
 
-import { h } from "../dom.js";
+import { announced, h } from "../dom.js";
 import { readNumber } from "../expressions.js";
 import { nodesOf } from "../fold.js";
 import { columnName, math, nodeName, ruleOf } from "../formulas.js";
@@ -33,7 +33,7 @@ export const predictView = {
       quiz = questionsOf(trace, answers(), at()),
       question = drawQuestion(trace, t, toQuestion),
       score = drawScore(t, host),
-      result = h("p", { class: "mg-sumup", role: "status" });
+      result = announced();
     const form = drawForm(t, answer),
       asking = h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
       box = h("div", { class: "mg-asking" }, asking, form.box, result, score.box);

@@ -4,7 +4,6 @@ import { h, onceDrawn } from "../dom.js";
 import { columnOf } from "../fold.js";
 import { equation } from "../formulas.js";
 import { namesOf, sentence } from "../speech.js";
-import { inLanguage } from "../texts.js";
 
 const MOST_TOLD = 200; // steps listed: those before the present one
 
@@ -14,17 +13,7 @@ export const storyView = {
   ready: (trace) => trace.steps.length > 0,
   make({ trace, t, move }) {
     const list = h("ol", { class: "mg-story" }),
-      box = h(
-        "div",
-        {
-          class: "mg-scroll mg-storybox",
-          tabindex: "0",
-          role: "group",
-          "aria-label": inLanguage(storyView.title, t),
-        },
-        list,
-      );
-    const made = new Map(),
+      made = new Map(),
       names = namesOf(trace);
     function entry(i) {
       if (made.has(i)) return made.get(i);
@@ -45,14 +34,12 @@ export const storyView = {
     }
     const entries = (first, last) =>
       Array.from({ length: last - first }, (_, i) => entry(first + i));
-    const toTheEnd = () => {
-      box.scrollTop = box.scrollHeight;
-    };
+    const toTheEnd = () => list.parentNode.scrollTo(0, list.offsetHeight);
     let from = 0,
       to = 0, // the steps from `from` to before `to` are in the list
       current = null;
     return {
-      box,
+      box: list,
       update(k) {
         const first = Math.max(0, k - MOST_TOLD);
         for (let i = from; i < to; i++) if (i < first || i >= k) entry(i).remove();
