@@ -53,11 +53,7 @@ def to_svg(
             :class:`minigrad.viz.scale.TooLarge` for a graph beyond full detail, with an overview of
             it.
     """
-    check(trace)
-    t = words(lang)
-    if scale.too_large(trace):
-        raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace), lang))
-    shown = with_lines(grouped(spoken(trace, t), groups, t))
+    t, shown = words(lang), laid_out(trace, groups, lang)
     count = len(shown["steps"])
     at = count if step is None else step
     if not 0 <= at <= count:
@@ -67,6 +63,15 @@ def to_svg(
     title = f"{shown.get('title') or t('untitled')} · {t('slider')} {t('counter', k=at, n=count)}"
     marks, width, height = _still(shown, at, t)
     return svg(marks, width, height, title=title, lang=t.lang)
+
+
+def laid_out(trace: Mapping[str, Any], groups: str, lang: str) -> dict[str, Any]:
+    """The document as :func:`to_svg` draws it: in the language, grouped, with its layout."""
+    check(trace)
+    t = words(lang)
+    if scale.too_large(trace):
+        raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace), lang))
+    return with_lines(grouped(spoken(trace, t), groups, t))
 
 
 def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], float, float]:

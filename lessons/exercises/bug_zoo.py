@@ -18,6 +18,7 @@ from minigrad.watch import trace_function
 
 from ..grading.comparison import as_plain, same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.graphs import first_wrong
 from . import zoo
 from .made import told_by
 
@@ -299,6 +300,7 @@ def Mend(letter: str) -> Exercise:
             "Your part is put into the engine, and its gradients after two passes are compared with"
             " minigrad's."
         ),
+        where=lambda case, got: first_wrong(case.args, got, _by_minigrad(**case.args)),
         present=lambda case: (
             f"two passes over {[(name, op, operands) for name, op, operands in case.args['rows']]}"
         ),

@@ -16,8 +16,8 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.comparison import same
-from ..grading.exercise import DERIVATIVES, Case, Misconception, once_for_each_case
-from ..grading.graphs import Graph, apply, by_engine, evaluate, formula
+from ..grading.exercise import DERIVATIVES, Case, Misconception, Where, once_for_each_case
+from ..grading.graphs import Graph, apply, by_engine, evaluate, first_wrong, formula
 from ..grading.misconceptions import MISTAKES, Mistake
 from . import own_engine
 from .engine_graphs import OWN_MISTAKES, draw
@@ -158,6 +158,12 @@ def _nothing_in(got: Any, names: Sequence[str]) -> bool:
     return all(not np.any(got["gradients"].get(name, 0.0)) for name in names)
 
 
+def _where_checkpointed(case: Case, got: Any) -> Where | None:
+    """Where the gradients first go wrong."""
+    graph = _without(case)
+    return first_wrong(graph, got["gradients"], by_engine(graph))
+
+
 CHECKPOINT = told_by(
     _is_checkpointed,
     "checkpoint",
@@ -165,6 +171,7 @@ CHECKPOINT = told_by(
     _checkpoint_cases,
     drive=f"{ENGINE}:checkpointed",
     forbid=(DERIVATIVES, "minigrad.checkpoint", "minigrad.checkpoint_sequential"),
+    where=_where_checkpointed,
     present=lambda case: (
         f"{len(case.args['stages'])} checkpoint(s), {case.args['passes']} pass(es) back:"
         f" {formula({'inputs': {}, 'rows': _without(case)['rows']})}"

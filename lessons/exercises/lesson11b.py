@@ -16,13 +16,14 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.comparison import same
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, Where
 from ..grading.graphs import (
     Graph,
     Values,
     apply,
     by_engine,
     evaluate,
+    first_wrong_tangent,
     formula,
     output,
     tame,
@@ -396,6 +397,16 @@ def _forward_mistakes() -> Iterator[Misconception]:
     )
 
 
+def _where_pushed(case: Case, got: Any) -> Where | None:
+    """The first row with a wrong tangent."""
+    graph, seeds = graph_of(case), case.args["tangents"]
+    theirs, right = (
+        {row[0]: found[f"tangent of {row[0]}"] for row in graph["rows"]}
+        for found in (got, pushed_through(graph, seeds))
+    )
+    return first_wrong_tangent(graph, seeds, theirs, right)
+
+
 FORWARD = told_by(
     _is_pushed,
     "dual_tensor",
@@ -404,6 +415,7 @@ FORWARD = told_by(
     answers=("Dual",),
     drive=f"{ENGINE}:forward",
     forbid=(DERIVATIVES,),
+    where=_where_pushed,
     present=lambda case: f"forward mode on {formula(graph_of(case))}",
     checked=(
         "The value and the tangent of each row are compared with central differences, and the last"

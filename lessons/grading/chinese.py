@@ -19,10 +19,10 @@ PAGE = {
     "points": "得分",
     "what was seen": "检查结果",
     "The first wrong node is {node}.": "第一个出错的节点是 {node}。",
-    "The smallest graph that failed, step by step; where your number is another one, it stands"
-    " behind the right one and ≠ (close and open to play it again)": (
-        "未通过的最小的图，逐步显示；你的数值不同之处，"
-        "写在正确的数值和 ≠ 之后（关闭再打开可重新播放）"
+    "The smallest graph that failed, step by step, with the right numbers; those from which yours"
+    " differ are red, a single number as right ≠ yours (close and open to play it again)": (
+        "未通过的最小的图，逐步显示正确的数值；与你的数值不同之处为红色，"
+        "单个的数写作：正确 ≠ 你的（关闭再打开可重新播放）"
     ),
     "Hint {number} of {count}": "提示 {number}/{count}",
     "A first hint: {text}": "第一条提示：{text}",

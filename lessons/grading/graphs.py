@@ -295,7 +295,7 @@ def formula(graph: Graph) -> str:
     return "; ".join(out) + (f"  at {at}" if at else "")
 
 
-def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
+def trace_of(graph: Graph, tangents: Values | None = None) -> tuple[Trace, dict[str, str]]:
     """The engine's Trace of a graph in reverse mode, and for each of the graph's nodes the name
     that it has there.
 
@@ -315,7 +315,13 @@ def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
     made: list[str] = []
     points = [np.asarray(v, dtype=np.float64) for v in graph["inputs"].values()]
     trace = trace_function(
-        run, *points, mode="reverse", names=list(graph["inputs"]), source="", title=formula(graph)
+        run,
+        *points,
+        mode="reverse" if tangents is None else "forward",
+        tangents=tangents,
+        names=list(graph["inputs"]),
+        source="",
+        title=formula(graph),
     )
     for part in (
         trace,
@@ -324,12 +330,17 @@ def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
     ):  # there is no source text that a student would know
         for key in ("source", "span", "line"):
             part.pop(key, None)
-    drawn = [n["id"] for n in trace["nodes"] if n["kind"] in ("op", "output")]
+    drawn = [n for n in trace["nodes"] if n["kind"] in ("op", "output")]
+    for node in drawn:
+        node.pop("name", None)  # that of a variable here
     if len(drawn) != len(
         made
     ):  # a row that takes several of the engine's operations, as "linear" does
         return trace, {}
-    return trace, dict(zip([*graph["inputs"], *made], [*trace["inputs"], *drawn], strict=True))
+    for node, name in zip(drawn, made, strict=True):
+        node["name"] = name
+    ids = [*trace["inputs"], *(node["id"] for node in drawn)]
+    return trace, dict(zip([*graph["inputs"], *made], ids, strict=True))
 
 
 def _symbol(name: str, **more: Any) -> dict[str, Any]:
@@ -482,8 +493,40 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
             f" It is used {len(users)} times{'' if one else ','} by {by}, {whose}: its"
             " contributions are added."
         )
-    reference, twin = trace_of(graph)
-    trace, step = with_adjoints(reference, twin, got, right, at_fault)
+    return _where(at_fault, say, wrong, "g", trace_of(graph), got, right)
+
+
+def first_wrong_tangent(
+    graph: Graph, tangents: Values, got: Mapping[str, Any], right: Values
+) -> Where | None:
+    """The first row whose tangent is not right: those of its operands are.
+
+    tangents: of the inputs; got, right: of the rows.
+    """
+    wrong = [row[0] for row in graph["rows"] if not close(got[row[0]], right[row[0]])]
+    if not wrong:
+        return None
+    at_fault = wrong[0]
+    say = (
+        f"the tangent of {_about(graph, at_fault)} should be {_text(right[at_fault])}, but is"
+        f" {_text(got[at_fault])}. Those of its operands are right."
+    )
+    return _where(at_fault, say, wrong, "d", trace_of(graph, tangents), got, right)
+
+
+def _where(
+    at_fault: str,
+    say: str,
+    wrong: Sequence[str],
+    column: str,
+    traced: tuple[Trace, dict[str, str]],
+    got: Mapping[str, Any],
+    right: Values,
+) -> Where:
+    """Where an answer goes wrong, with both Traces where they can be drawn. traced: what `trace_of`
+    gives."""
+    reference, twin = traced
+    trace, step = _with_numbers(reference, twin, got, right, at_fault, column)
     say = say[:1].upper() + say[1:]
     if trace is None:
         return Where(at_fault, say)
@@ -491,21 +534,29 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
     return Where(at_fault, say, trace, step, marked, reference)
 
 
-def with_adjoints(
-    reference: Trace, twin: Mapping[str, str], got: Mapping[str, Any], right: Values, node: str
+def _with_numbers(
+    reference: Trace,
+    twin: Mapping[str, str],
+    got: Mapping[str, Any],
+    right: Values,
+    node: str,
+    column: str,
 ) -> tuple[Trace | None, int]:
-    """The engine's Trace with a student's adjoints in it, and the step at which `node` is
-    complete. None where it cannot be drawn.
+    """The engine's Trace with a student's adjoints or tangents in it, and the step at which `node`
+    is complete. None where it cannot be drawn.
 
-    reference, twin: what `trace_of` gives.
+    reference, twin: what `trace_of` gives; column: "g" or "d".
     """
+    word, accent = {"g": ("adjoint", "bar"), "d": ("tangent", "dot")}[column]
     if not twin or not all(isinstance(v, float | int | np.ndarray) for v in got.values()):
         return None, 0
     name_of = {there: here for here, there in twin.items()}
-    last = {w[0]: i for i, s in enumerate(reference["steps"]) for w in s["writes"] if w[1] == "g"}
+    last = {
+        w[0]: i for i, s in enumerate(reference["steps"]) for w in s["writes"] if w[1] == column
+    }
     steps, at = [], 0
     for i, step in enumerate(reference["steps"]):
-        here = next((name_of.get(w[0]) for w in step["writes"] if w[1] == "g"), None)
+        here = next((name_of.get(w[0]) for w in step["writes"] if w[1] == column), None)
         if (
             here is not None
             and here in got
@@ -514,15 +565,15 @@ def with_adjoints(
         ):
             given = document_value(np.asarray(got[here], dtype=np.float64))
             say = (
-                f"By your code the adjoint of {here} is {_text(got[here])}; it should be"
+                f"By your code the {word} of {here} is {_text(got[here])}; it should be"
                 f" {_text(right[here])}."
             )
-            token = notation.symbol(here, "bar", "g") | {"node": twin[here]}
-            step = {**step, "writes": [[twin[here], "g", given]], "say": say}
+            token = notation.symbol(here, accent, column) | {"node": twin[here]}
+            step = {**step, "writes": [[twin[here], column, given]], "say": say}
             step["formula"] = [
                 token,
                 notation.op("="),
-                notation.num(document_value(got[here]), "g"),
+                notation.num(document_value(got[here]), column),
             ]
             step.pop("contribs", None)
         if here == node:

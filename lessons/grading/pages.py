@@ -19,9 +19,8 @@ from typing import Any
 
 from minigrad.viz.compare import Comparison
 from minigrad.viz.html_document import source_hash
-from minigrad.viz.layout import with_layout
 from minigrad.viz.scale import TooLarge
-from minigrad.viz.svg import to_svg
+from minigrad.viz.svg import laid_out, to_svg
 
 from . import chinese
 from .feedback import rich
@@ -215,8 +214,8 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
 
 
 GRAPH = (
-    "The smallest graph that failed, step by step; where your number is another one, it stands"
-    " behind the right one and ≠ (close and open to play it again)"
+    "The smallest graph that failed, step by step, with the right numbers; those from which yours"
+    " differ are red, a single number as right ≠ yours (close and open to play it again)"
 )
 
 
@@ -304,7 +303,7 @@ def compared(
     """
     both = Comparison(reference, trace, lang=language).still
     svg = _of_its_own_style(to_svg(both, step, groups="open", lang=language))
-    place = with_layout(both)["layout"]["nodes"]
+    place = laid_out(both, "open", language)["layout"]["nodes"]
     writes = [(w[0], w[1], i) for i, s in enumerate(reference["steps"]) for w in s["writes"]]
     sweep = [w for w in writes if w[1] == "g"]  # in forward mode there is none
     last = {node: i for node, _, i in sweep or writes}

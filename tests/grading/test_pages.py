@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib import import_module
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,13 +14,14 @@ from minigrad.lessons.exercises import lesson02
 from minigrad.lessons.grading import chinese
 from minigrad.lessons.grading.comparison import as_plain, same
 from minigrad.lessons.grading.exercise import Returned
-from minigrad.lessons.grading.graphs import by_engine
+from minigrad.lessons.grading.graphs import by_engine, first_wrong
 from minigrad.lessons.grading.judge import Judgement, judge
 from minigrad.lessons.grading.kinds import Backward, Number, Vjp
 from minigrad.lessons.grading.kinds.backward import graph_of
 from minigrad.lessons.grading.misconceptions import BY_NAME
 from minigrad.lessons.grading.pages import compared, student_html, student_markdown
 from minigrad.lessons.grading.words import sentence
+from minigrad.viz.layout import with_lines
 
 import minigrad as mg
 
@@ -171,6 +173,42 @@ def test_in_forward_mode_too_the_rows_of_dual_numbers_are_compared():
     assert len(unlike) == 1
 
 
+ON_GRAPHS = {
+    **{f"mend-{letter}": ("bug_zoo", 0) for letter in "ABCDEF"},
+    "checkpoint": ("lesson12", 5),
+    "dual_tensor": ("lesson11b", 0),
+    "products": ("lesson11b", 1),
+    "own_step": ("lesson11", 8),
+    "gradients": ("lesson03", 0),
+}
+"""Exercises about an engine, each with its module and the number of a mistake."""
+
+
+@pytest.mark.parametrize("name", ON_GRAPHS)
+def test_a_wrong_engine_stands_beside_the_right_one(name):
+    module, number = ON_GRAPHS[name]
+    exercise = import_module(f"minigrad.lessons.exercises.{module}").EXERCISES[name]
+    cases, mistake = exercise.cases(3), exercise.misconceptions[number]
+    j = judge(exercise, cases, [Returned(as_plain(mistake.wrong(case))) for case in cases])
+    j = Judgement.from_dict(json.loads(json.dumps(j.as_dict())))  # as it is kept
+    root = ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
+    texts = [e for e in root.iter() if e.tag.endswith("text")]
+    assert any("unlike-value" in (e.get("class") or "") for e in texts)
+    assert not any("operands[" in (e.text or "") for e in texts), "a name of the grader's own"
+    signs = [e.text for e in texts if e.get("class") == "sign"]
+    assert signs[-1] == "✗" and set(signs[:-1]) <= {"✓"}
+    assert_rings_go_round_cards(root)
+
+
+def test_marks_stay_with_their_nodes_where_a_graph_has_lines():
+    rows = [[f"v{i}", "sin", [f"v{i - 1}" if i > 1 else "x1"]] for i in range(1, 15)]
+    graph = {"inputs": {"x1": 0.5}, "rows": rows}
+    found = first_wrong(graph, by_engine(graph) | {"v1": 7.0})
+    assert len(with_lines(found.reference)["layout"]["lines"]) > 1
+    picture = compared(found.reference, found.trace, found.step, found.wrong)
+    assert_rings_go_round_cards(ElementTree.fromstring(picture))
+
+
 def test_the_style_of_one_picture_is_not_that_of_another():
     dual = lesson02.EXERCISES["dual"]
     wrong = [Returned(as_plain(dual.misconceptions[1].wrong(c))) for c in dual.cases(3)]
@@ -191,7 +229,12 @@ def test_each_mark_is_drawn_round_its_node():
     goes round a card.
     """
     j = judged("sign")
-    root = ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
+    assert_rings_go_round_cards(
+        ElementTree.fromstring(compared(j.reference, j.trace, j.step, j.where["wrong"]))
+    )
+
+
+def assert_rings_go_round_cards(root):
     parent_of = {child: parent for parent in root.iter() for child in parent}
     marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
     (graph,) = {parent_of[mark] for mark in marks}

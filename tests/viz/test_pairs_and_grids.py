@@ -30,6 +30,20 @@ def unread(x1, x2):
     return mg.fmod(f(x1, x2), 1e6)
 
 
+@pytest.mark.parametrize(
+    ("shape", "shown"), [((2,), "[6, 6] ≠ [5, 6]"), ((2, 2), ""), ((3, 9), "")]
+)
+def test_a_still_of_a_comparison_has_two_values_where_there_is_room(tmp_path, shape, shown):
+    total = lambda x: (3 * x * x).sum()
+    a, gradient = trace_function(total, np.ones(shape), mode="reverse"), np.full(shape, 6.0)
+    gradient.flat[0] = 5.0
+    svg = viz.compare(a, [gradient], step=len(a["steps"])).save(tmp_path / "a.svg").read_text()
+    texts = re.findall(r"<text [^>]*unlike-value[^>]*>([^<]*)</text>", svg)
+    assert texts and [text for text in texts if "≠" in text] == [
+        shown.replace(" ", "\u00a0")
+    ] * bool(shown)
+
+
 def test_a_comparison_names_the_first_difference_in_both_traces():
     a = trace_function(f, 2.0, 5.0)
     b = copy.deepcopy(a)

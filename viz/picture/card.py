@@ -137,7 +137,8 @@ def _rows(
             lines = measure.lines_of(value, shape)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"
-                lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}", *lines[1:]]
+                if measure.kind_of(shape) == "line":  # others have no room for two values
+                    lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}"]
             for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)
                 marks.append(TextLine(*at, line, f"value {key}{bold}", "end"))
