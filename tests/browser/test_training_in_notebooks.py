@@ -95,6 +95,15 @@ def test_the_boundary_follows_the_model_between_the_cells(view, history):
     assert np.any(np.abs(corners - corners.round()).max(1) > 0.2), "not in steps"
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)])
+def test_curves_scrubber_and_decision_surface_are_on_one_screen(view, visit, history, size):
+    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = view(history)
+    surface = root.locator(".mt-panel", has_text="decision surface").bounding_box()
+    assert root.locator(".mt-curve").first.bounding_box()["y"] > 0
+    assert surface["y"] + surface["height"] <= size[1]
+
+
 def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     root = view(history)
     slider, said = root.locator("input[type=range]"), root.locator("output")

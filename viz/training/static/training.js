@@ -165,7 +165,8 @@ export function mount(
     const positive = all.length > 0 && Math.min(...all) > 0;
     const log =
       positive && (state.log ?? (word === "loss" && Math.max(...all) > 20 * Math.min(...all)));
-    const H = 220,
+    // with the scrubber and the decision surface on one screen of 800 pixels
+    const H = state.history.snapshots.length ? 150 : 220,
       L = 48,
       R = 12,
       T = 10,
