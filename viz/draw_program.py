@@ -8,10 +8,11 @@ page's colour and line, so that a backward pass stands apart from the forward on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from minigrad.viz.drawing import box, empty, setting
+from minigrad.viz.drawing import digraph, require_graphviz, setting
+from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import operands_first
@@ -20,6 +21,8 @@ LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("in
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
 ROLE = {"given": ("wire", "solid"), "gradient": ("g", "dotted"), "tangent": ("d", "dashed")}
 """Colour and line of a static graph's nodes, by the pass that made them."""
+STAGE = {"gradient": "backward", "tangent": "jvp", "backward number 3": "third backward"}
+"""The stage of a Trace's node that a pass is, where it is called otherwise."""
 PASS = {
     "backward": "stage1",
     "second backward": "stage2",
@@ -41,14 +44,14 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
     Raises ValueError for more than ``limit`` instructions or an unknown language,
     ModuleNotFoundError without the package graphviz.
     """
-    drawing, t = empty(), words(lang)
-    size = len(program.instructions)
+    t = words(lang)
+    require_graphviz()
+    drawn, size = DrawnGraph(t), len(program.instructions)
     if size > limit:
         raise ValueError(
             f"draw_graph: the program has {size:,} instructions, too many for a picture (the limit"
             f" is {limit:,}); print(program) shows them"
         )
-    light = {name: pair[0] for name, pair in palette().items()}
     names, made = (
         program.names,
         {n for instruction in program.instructions for n in instruction.outputs},
@@ -57,23 +60,19 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
         program.outputs
     )
     call = lambda n: names.get(n) or f"%{n}"
-    _given(drawing, program, sorted(used - made), call, light, t)
+    _given(drawn, program, sorted(used - made), call, t)
     home: dict[int, str] = {n: f"v{n}" for n in used - made}
     results = set(program.outputs)
     for i, instruction in enumerate(program.instructions):
         key, types = f"i{i}", [repr(program.types[n]) for n in instruction.outputs]
         bold = bool(results & set(instruction.outputs))
-        _instruction(drawing, key, instruction, types, call, bold, light, t)
-        for n in instruction.reads():
-            if n in home:
-                drawing.edge(home[n], key)
+        drawn.boxes[key] = _instruction(instruction, types, call, bold, t)
+        drawn.edges += [(home[n], key) for n in instruction.reads() if n in home]
         home.update(dict.fromkeys(instruction.outputs, key))
-    return drawing
+    return digraph(drawn)
 
 
-def _given(
-    drawing: Any, program: Any, values: list[int], call: Any, light: Mapping[str, str], t: Words
-) -> None:
+def _given(drawn: DrawnGraph, program: Any, values: list[int], call: Any, t: Words) -> None:
     """A box for each value that no instruction makes: constants, inputs, captured ones."""
     for n in values:
         what = t(
@@ -83,26 +82,12 @@ def _given(
             if n in getattr(program, "captured", {})
             else "input"
         )
-        box(
-            drawing,
-            f"v{n}",
-            [call(n), f"{what}  {program.types[n]!r}"],
-            style="filled",
-            fillcolor=light["v-tint"],
-            color=light["v"],
-        )
+        lines = [call(n), f"{what}  {program.types[n]!r}"]
+        kind = "const" if n in program.constants else "input"
+        drawn.boxes[f"v{n}"] = DrawnBox(lines, kind, call(n))
 
 
-def _instruction(
-    drawing: Any,
-    key: str,
-    instruction: Any,
-    types: list[str],
-    call: Any,
-    bold: bool,
-    light: Mapping[str, str],
-    t: Words,
-) -> None:
+def _instruction(instruction: Any, types: list[str], call: Any, result: bool, t: Words) -> DrawnBox:
     """An instruction's box: what it computes with which settings, the results' types, its pass."""
     settings = ", ".join(
         f"{name}={setting(name, value)}"
@@ -115,13 +100,11 @@ def _instruction(
     )
     colour, style = LINE.get(instruction.phase, ("g", "dotted"))
     phase = [] if instruction.phase == "forward" else [_phase(instruction.phase, t)]
-    look = {
-        "style": f"rounded,filled,{style}",
-        "fillcolor": light["raised"],
-        "color": light[colour],
-        "penwidth": "2.4" if bold else "1.2",
-    }
-    box(drawing, key, [head, *types, *phase], **look)
+    light = palette()[colour][0]
+    look = {"style": f"rounded,filled,{style}", "color": light}
+    look |= {"penwidth": "2.4" if result else "1.2"}
+    stage = STAGE.get(instruction.phase, instruction.phase)
+    return DrawnBox([head, *types, *phase], stage=stage, result=result, look=look)
 
 
 def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -> Any:
@@ -135,9 +118,9 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -
     Raises ValueError for more than ``limit`` nodes or an unknown language, ModuleNotFoundError
     without the package graphviz.
     """
-    drawing, t = empty(), words(lang)
-    light = {name: pair[0] for name, pair in palette().items()}
-    roots = list(outputs)
+    t = words(lang)
+    require_graphviz()
+    drawn, roots = DrawnGraph(t), list(outputs)
     complaint = (
         f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture; draw a part"
         " of it"
@@ -146,24 +129,18 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -
     number = {id(node): f"n{i}" for i, node in enumerate(order)}
     for node in order:
         colour, style = ROLE.get(node.role, ROLE["given"])
-        look = {
-            "style": f"rounded,filled,{style}",
-            "fillcolor": light["raised"],
-            "color": light[colour],
-            "penwidth": "1.2",
-        }
+        result = any(node is root for root in roots)
+        look = {"style": f"rounded,filled,{style}", "color": palette()[colour][0]}
+        look["penwidth"] = "1.2"
         if not node.inputs:
-            look = {
-                "style": f"filled,{style}",
-                "fillcolor": light["v-tint"],
-                "color": light["v" if node.role == "given" else colour],
-            }
-        if any(node is root for root in roots):
-            look["penwidth"] = "2.4"
-        box(drawing, number[id(node)], _words(node, t), **look)
-        for parent in node.inputs:
-            drawing.edge(number[id(parent)], number[id(node)])
-    return drawing
+            look = {"style": f"filled,{style}"}
+            look["color"] = palette()["v" if node.role == "given" else colour][0]
+        look |= {"penwidth": "2.4"} if result else {}
+        kind, stage = "op" if node.inputs else "input", STAGE.get(node.role, "primal")
+        box = DrawnBox(_words(node, t), kind, stage=stage, result=result, look=look)
+        drawn.boxes[number[id(node)]] = box
+        drawn.edges += [(number[id(parent)], number[id(node)]) for parent in node.inputs]
+    return digraph(drawn)
 
 
 def _words(node: Any, t: Words) -> list[str]:

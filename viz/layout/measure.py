@@ -33,6 +33,7 @@ HEAD_FONT = 16.0
 VALUE_FONT = 13.0
 CAPTION_FONT = 10.5
 MONOSPACE = 0.61  # advance of a monospace character, in em
+DRAWN = 1.12  # a heading in the widest font, where no viewer squeezes it
 SMALLER = 0.72  # subscripts against the line
 
 
@@ -59,6 +60,11 @@ def text_width(runs: list[TextRun], font: float = HEAD_FONT) -> float:
 def is_wide(letter: str) -> bool:
     """Whether a letter takes the room of two, as those of East Asia do."""
     return unicodedata.east_asian_width(letter) in "WF"
+
+
+def letters(line: str) -> int:
+    """How many ordinary letters a line is as wide as."""
+    return sum(1 + is_wide(letter) for letter in line)
 
 
 def kind_of(shape: Sequence[int]) -> str:
@@ -109,9 +115,9 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     out: dict[str, tuple[float, float]] = {}
     for node in trace["nodes"]:
         small = caption_lines(node, words())
-        heading = text_width(heading_runs(node))
+        heading = text_width(heading_runs(node)) * (DRAWN if "lines" in node else 1.0)
         values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
-        longest = max(map(len, small), default=0) * CAPTION_FONT * 0.56
+        longest = max(map(letters, small), default=0) * CAPTION_FONT * 0.56
         width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, longest + 2 * SIDE)
         height = (
             HEAD
