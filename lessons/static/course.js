@@ -48,6 +48,16 @@ for (const caption of document.querySelectorAll(".caption[role=heading]"))
   caption.setAttribute("aria-level", "2");
 document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
 
+// On a phone a wide figure is scrolled sideways (course.css), with the keyboard too.
+const narrow = matchMedia("(max-width: 46em)");
+function reachFigures() {
+  for (const figure of document.querySelectorAll('section > p:has(> img[src$=".svg"])'))
+    if (narrow.matches) figure.tabIndex = 0;
+    else figure.removeAttribute("tabindex");
+}
+narrow.addEventListener("change", reachFigures);
+reachFigures();
+
 // What was printed in columns: three lines or more with a gap between two words, and none so long
 // that it is a sentence, which is to be broken. Such a table can be scrolled with the keyboard too.
 // A sentence between its rows is broken where the page ends.

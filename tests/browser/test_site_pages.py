@@ -213,6 +213,19 @@ def test_a_lesson_of_the_site_is_accessible(visit, served, axe):
     axe(visit.page, "body")
 
 
+def test_on_a_phone_a_wide_figure_is_scrolled_with_the_keyboard_too(visit, made, axe):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{made.as_uri()}/bug_zoo.html")
+    figure = page.locator("section > p:has(> img)")
+    figure.locator("img").evaluate("image => image.decode()")
+    assert figure.evaluate("e => [e.scrollWidth > e.clientWidth, e.tabIndex]") == [True, 0]
+    axe(page, "article")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_timeout(100)
+    assert figure.evaluate("e => e.tabIndex") == -1, "nothing is to be scrolled"
+
+
 def live(page):
     """What is in the frame of the first page, as soon as it shows a picture."""
     frame = page.frame_locator("iframe.course-live")
