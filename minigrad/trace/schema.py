@@ -273,6 +273,8 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
             field_of(step, key, list_of(one_of(nodes)), where, "a list of node ids", [])
         is_line = lambda v: is_count(v) and v >= 1
         field_of(step, "line", is_line, where, "a line number from 1", 1)
+        for tokens in field_of(step, "state", list_of(is_list), where, "a list of formulas", []):
+            _tokens(tokens, f"{where}.state")
         _contributions(step, where, edges)
         _decisions(step, where, trace)
         _not_finite(step, where)

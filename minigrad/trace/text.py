@@ -192,6 +192,13 @@ def _calculated(text: str) -> float:
         return math.nan
 
 
+def _of_fraction(tokens: list[Any]) -> str:
+    """Above or below the line of a fraction: a sum in parentheses."""
+    text = text_of(tokens)
+    is_sum = any(token["t"] == "op" and token["text"] in ("+", "−") for token in tokens)
+    return f"({text})" if is_sum and len(tokens) > 2 else text
+
+
 def text_of(tokens: list[dict[str, Any]]) -> str:
     """Formula tokens as a line of text; accents as ẋ (tangent) and x̄ (adjoint)."""
     out = ""
@@ -208,7 +215,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
         elif kind == "num":
             piece = number(token["value"])
         elif kind == "frac":
-            piece = f"{text_of(token['num'])}/{text_of(token['den'])}"
+            piece = "/".join(_of_fraction(token[part]) for part in ("num", "den"))
         elif kind == "sup":
             exponent = text_of(token["exp"])
             bare = len(token["exp"]) == 1 and token["exp"][0]["t"] != "sup"

@@ -2,8 +2,10 @@
 parameter.
 
 The Trace of the loss in reverse mode is continued by one node for each parameter, its value after
-the step: w′ beside w, with w and its adjoint as what it is made from. The optimiser is not read: it
-runs, and the values before and after are compared.
+the step: w′ beside w, with w and its adjoint as what it is made from. The optimiser's code is not
+read: it runs, and the values before and after are compared with three rules: the rate times the
+gradient, the rate times the momentum that the optimiser keeps, Adam's with the moments that it
+keeps.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from .. import backend
 from ..core.tensor import Tensor, wrap
 from ..trace.schema import Trace
 from ..trace.text import number, text_of
-from .notation import Token, Tokens, called, in_parentheses, is_signed, label_of, num, op, symbol
+from .notation import Token, Tokens, called, in_parentheses, label_of, num, op, symbol
 from .trace import record
 from .trace_recorder import TraceRecorder
 from .values import payload_value, pictured, value
+
+Kept = dict[str, Any]
 
 CLOSE = 1e-5
 """A change is the learning rate times the gradient where they differ by no more than this share."""
@@ -46,22 +50,22 @@ def trace_training_step(
     if not hasattr(optimizer, "param_groups") or not callable(getattr(optimizer, "step", None)):
         raise TypeError(f"training step: expected an optimiser after the loss, got {owner}.")
     recorder = record(f, args, "reverse", names, source, most, by_inputs=False)
-    rates = {p: group.get("lr") for group in optimizer.param_groups for p in group["params"]}
-    used = [(p, name) for p in rates if (name := recorder.found(p)) is not None]
+    groups = {p: group for group in optimizer.param_groups for p in group["params"]}
+    used = [(p, name) for p in groups if (name := recorder.found(p)) is not None]
     if not used:
         raise ValueError(
-            f"training step: the loss uses none of the {len(rates)} parameters of the"
+            f"training step: the loss uses none of the {len(groups)} parameters of the"
             f" {owner}. Does the optimiser hold the parameters of the model that the loss calls?"
         )
-    earlier = [(p, p.grad) for p in rates]
-    for p in rates:
+    earlier = [(p, p.grad) for p in groups]
+    for p in groups:
         p.grad = None
     before = []
     for p, name in used:
         g = recorder.adjoints.of(name)
         if g is not None:
             p.grad = wrap(g.copy())
-            before.append((p, name, p.array.copy(), g.copy()))
+            before.append((p, name, p.array.copy(), g.copy(), _kept(optimizer, p)))
     try:
         optimizer.step()
     except TypeError as error:
@@ -71,9 +75,9 @@ def trace_training_step(
             f"training step: {owner}.step() needs more than the gradients: {error} One picture"
             " shows one evaluation of the loss, as SGD and Adam need it."
         ) from error
-    for p, name, array, g in before:
-        made, spelled = _rule(name, array, g, p.array, rates[p])
-        _update(recorder, owner, name, array, p, made, spelled)
+    for p, name, array, g, held in before:
+        rule = _rule(name, array, g, p.array, groups[p], held, _kept(optimizer, p))
+        _update(recorder, owner, name, array, p, *rule)
     return recorder.document(title)
 
 
@@ -85,8 +89,10 @@ def _update(
     after: Tensor,
     made: Tokens,
     spelled: Tokens,
+    kept: list[Tokens],
 ) -> None:
-    """The node and the step of a parameter's new value."""
+    """The node and the step of a parameter's new value. kept: the formulas of what the optimiser
+    keeps."""
     label = label_of(f"{name}′" if name[:1].isdigit() else name)
     label["base"] += "′" * (not name[:1].isdigit())  # it stands inside of quotes
     shown_as = label["base"] + label.get("sub", "")
@@ -97,11 +103,14 @@ def _update(
         node["name"] = old["name"]
     if "group" in old:
         node["group"] = old["group"]
-    if after.shape:
+    if after.shape or made[-1]["t"] == "frac":
         node["expr"] = _shortened(name, owner, made)
     recorder.outputs.append(new)
     shown = payload_value(after.array)
-    told = [_in_words(token) for token in made]
+    told = text_of([_in_words(token) for token in made])
+    # of arrays the numbers of a sentence would be too many
+    states = [text_of(list(map(_in_words, one))) for one in kept if after.shape == ()]
+    where = f", with {', '.join(states)}" if states else ""
     formula: Tokens = [{"t": "sym", **label, "node": new, "col": "v"}, op("=")]
     formula += [*made, *spelled]
     recorder.step(
@@ -112,8 +121,10 @@ def _update(
         [[new, "v", pictured(shown, after.array)]],
         [*formula, op("="), num(shown, "v")],
         f"{owner} changes {called(name)} from {number(value(before))} to {shown_as} ="
-        f" {text_of(told)} = {number(shown)}.",
+        f" {told} = {number(shown)}{where}.",
     )
+    if kept:
+        recorder.steps[-1]["state"] = kept
 
 
 def _in_words(token: Token) -> Token:
@@ -124,29 +135,122 @@ def _in_words(token: Token) -> Token:
 
 
 def _shortened(name: str, owner: str, made: Tokens) -> Tokens:
-    """The rule of an array as it stands in a card, which has no room for the change's elements: of
-    a path such as 0.weight a letter, w − 0.1 · w̄."""
-    if made[-1].get("col") != "g":
-        made = [*made[:2], {"t": "text", "text": f"Δ({owner})"}]
+    """The rule of an array, or Adam's, as it stands in a card, which has no room for the change's
+    elements or a fraction: of a path such as 0.weight a letter, w − 0.1 · w̄."""
+    if made[-1]["t"] != "sym":
+        made = [made[0], op("+"), {"t": "text", "text": f"Δ({owner})"}]
     letter = {"base": name.split(".")[-1][:1]} if "." in name else {}
     return [token | letter if token["t"] == "sym" else token for token in made]
 
 
-def _rule(name: str, before: Any, g: Any, after: Any, lr: Any) -> tuple[Tokens, Tokens]:
-    """How the new value is made, w − 0.1 · w̄ where the change is the learning rate times the
-    gradient, w + Δw elsewhere; and for a number "=" and the same with numbers."""
-    rate = next((r for r in (lr, -lr) if _is_rate(r, before, g, after)), None) if lr else None
+def _kept(optimizer: Any, p: Tensor) -> dict[str, Any]:
+    """What the optimiser keeps for a parameter: numbers, and copies of its arrays."""
+    states = getattr(optimizer, "state", None)
+    found = states.get(id(p), {}) if isinstance(states, dict) else {}
+    return {k: backend.to_numpy(v).copy() if hasattr(v, "dtype") else v for k, v in found.items()}
+
+
+def _rule(
+    name: str, before: Any, g: Any, after: Any, group: dict[str, Any], held: Kept, kept: Kept
+) -> tuple[Tokens, Tokens, list[Tokens]]:
+    """How the new value is made: w − 0.1 · w̄ where the change is the learning rate times the
+    gradient; w − 0.1 · m with the momentum m; Adam's rule; w + Δw elsewhere. Then, for a number,
+    "=" and the same with numbers, and the formulas of what the optimiser keeps. held, kept: that,
+    before and after the step."""
+    lr = group.get("lr")
+    old, slope = backend.to_numpy(before), backend.to_numpy(g)
+    rates = (lr, -lr) if lr else ()
+    rate = next((r for r in rates if _is_rate(r, before, g, after)), None)
+    by, numbers = [symbol(name, "bar", "g")], in_parentheses(num(value(g), "g"))
+    states: list[Tokens] = []
+    for rule in (_momentum, _adam):
+        if rate is not None or not lr or old.dtype.kind != "f":
+            break
+        with backend.ignore_float_errors():
+            found = rule(name, slope.astype(backend.float64), group, held, kept)
+            if found and _is_rate(lr, before, found[3], after):
+                rate, (by, numbers, states, _) = lr, found
     if rate is None:
-        change = num(value(backend.to_numpy(after) - backend.to_numpy(before)), "v")
+        change = num(value(backend.to_numpy(after) - old), "v")
         made: Tokens = [symbol(name), op("+"), *in_parentheses(change)]
-        return made, [op("="), num(value(before), "v"), *made[1:]] if before.shape == () else []
+        return made, [op("="), num(value(before), "v"), *made[1:]] if old.shape == () else [], []
     factor, sign = num(abs(rate)), op("−" if rate >= 0 else "+")
-    made = [symbol(name), sign, factor, op("·"), symbol(name, "bar", "g")]
-    if before.shape != ():
-        return made, []
-    slope = num(value(g), "g")
-    last = in_parentheses(slope) if is_signed(slope) else [slope]
-    return made, [op("="), num(value(before), "v"), sign, factor, op("·"), *last]
+    made = [symbol(name), sign, factor, op("·"), *by]
+    if old.shape != ():
+        return made, [], states
+    return made, [op("="), num(value(before), "v"), sign, factor, op("·"), *numbers], states
+
+
+Found = tuple[Tokens, Tokens, list[Tokens], Any]
+"""What the rate is multiplied by, as a factor and with numbers; the formulas of what the optimiser
+keeps; and that factor's value."""
+
+
+def _moment(letter: str, share: float, old: Any, part: float, by: Tokens, new: Any) -> Tokens:
+    """The formula m = 0.9 · 20 + 0.1 · w̄ = 48 of a mean that moves."""
+    tokens: Tokens = []
+    if old is not None:
+        tokens += [num(share), op("·"), *in_parentheses(num(value(old))), op("+")]
+    if part != 1:
+        tokens += [num(part), op("·")]
+    return [_letter(letter), op("="), *tokens, *by, op("="), num(value(new))]
+
+
+def _letter(letter: str) -> Token:
+    return {"t": "sym", "base": letter}
+
+
+def _momentum(name: str, g: Any, group: dict[str, Any], held: Kept, kept: Kept) -> Found | None:
+    """The momentum m of SGD; None where the buffer that the optimiser keeps is not made of the
+    gradient alone."""
+    new, old = (one.get("momentum_buffer") for one in (kept, held))
+    if new is None or "momentum" not in group:
+        return None
+    share, part = group["momentum"], 1 - group.get("dampening", 0.0)
+    if old is None:
+        part = 1.0  # the first is the gradient itself
+    if not _same(new, g * part + (0 if old is None else share * old)):
+        return None
+    formula = _moment("m", share, old, part, [symbol(name, "bar", "g")], new)
+    return [_letter("m")], in_parentheses(num(value(new))), [formula], new
+
+
+def _adam(name: str, g: Any, group: dict[str, Any], held: Kept, kept: Kept) -> Found | None:
+    """Adam's quotient m̂ / (√v̂ + ε); None where the moments that the optimiser keeps are not made
+    of the gradient alone."""
+    keys = ("exp_avg", "exp_avg_sq")
+    if not all(key in kept for key in (*keys, "step")) or "betas" not in group:
+        return None
+    bar = symbol(name, "bar", "g")
+    squared: Token = {"t": "sup", "base": [bar], "exp": [num(2)]}
+    t, eps, formulas, means = int(kept["step"]), group["eps"], [], []
+    rows = zip("mv", keys, group["betas"], ([bar], [squared]), (g, g * g), strict=True)
+    for letter, key, beta, by, fed in rows:
+        old = held.get(key)
+        if not _same(kept[key], (1 - beta) * fed + (0 if old is None else beta * old)):
+            return None
+        formulas.append(_moment(letter, beta, old, 1 - beta, by, kept[key]))
+        means.append(kept[key].astype(float) / (1 - beta**t))
+        power: Token = {"t": "sup", "base": [num(beta)], "exp": [num(t)]}
+        shrunk: Token = {"t": "frac", "num": [_letter(letter)], "den": [num(1), op("−"), power]}
+        formulas.append([_letter(letter + HAT), op("="), shrunk, op("="), num(value(means[-1]))])
+
+    def quotient(above: Token, below: Token) -> Token:
+        root: Token = {"t": "sqrt", "of": [below]}
+        return {"t": "frac", "num": [above], "den": [root, op("+"), num(eps)]}
+
+    by = [quotient(_letter("m" + HAT), _letter("v" + HAT))]
+    numbers = [quotient(*(num(value(mean)) for mean in means))]
+    return by, numbers, formulas, means[0] / (means[1] ** 0.5 + eps)
+
+
+HAT = "\u0302"
+
+
+def _same(found: Any, expected: Any) -> bool:
+    """Whether two arrays agree within the rounding of the first."""
+    close = 16 * float(backend.finfo(found.dtype).eps)
+    return bool((abs(found - expected) <= close * abs(expected).max(initial=0.0)).all())
 
 
 def _is_rate(rate: float, before: Any, g: Any, after: Any) -> bool:

@@ -50,3 +50,18 @@ def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show):
     to(viewer, len(trace["steps"]))
     minus = viewer.locator(".mg-formula .mg-long mo", has_text="−")
     assert minus.evaluate_all("all => all.map((e) => e.getAttribute('form'))") == ["infix"]
+
+
+def test_an_update_shows_what_the_optimiser_keeps(show, visit, axe):
+    w, b = (mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in (2.0, 0.5))
+    adam = optim.Adam([w, b], lr=0.1)
+    for _ in range(2):
+        trace = trace_training_step(lambda x, y: (w * x + b - y) ** 2, adam, 1.5, 1.0)
+    for width in (1280, 390):
+        viewer = show(trace, width)
+        to(viewer, len(trace["steps"]))
+        shown = viewer.locator(".mg-sum").all_text_contents()
+        assert [one.split("=")[0] for one in shown] == ["m", "m\u0302", "v", "v\u0302"]
+        assert "0.9·" in shown[0] and "p¯2=" in shown[0]
+        axe(visit.page, "html")
+    visit.assert_clean()

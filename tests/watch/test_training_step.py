@@ -76,9 +76,58 @@ def test_the_update_is_written_as_the_rate_times_the_gradient_where_it_is_that()
     assert say == "SGD changes p1 from 2 to p′1 = p1 − 0.1 · P1 = −1."
     formula, _ = one_number(lambda p: optim.SGD(p, lr=0.1, maximize=True))
     assert formula == "p′1 = p1 + 0.1 · P1 = 2 + 0.1 · 30 = 5"
-    # one number's change is always a multiple of its gradient, which says nothing of Adam
-    formula, _ = one_number(lambda p: optim.Adam(p, lr=0.1))
-    assert formula == "p′1 = p1 + (−0.1) = 2 + (−0.1) = 1.9"
+    # one number's change is always a multiple of its gradient, which says nothing of AdamW
+    formula, _ = one_number(lambda p: optim.AdamW(p, lr=0.1))
+    assert formula == "p′1 = p1 + (−0.102) = 2 + (−0.102) = 1.898"
+
+
+def second_step(optimiser: Any) -> tuple[str, list[str], str]:
+    """The formula of the second step of one number, those of what the optimiser keeps, and the
+    sentence."""
+    w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    made = optimiser([w])
+    for _ in range(2):
+        trace = validate(trace_training_step(lambda x, y: (w * x - y) ** 2, made, 3.0, 1.0))
+    last, plain = trace["steps"][-1], lambda text: text.replace("p\u0304", "P")
+    states = [plain(text_of(one)) for one in last.get("state", [])]
+    return plain(text_of(last["formula"])), states, plain(last["say"])
+
+
+def test_the_momentum_of_an_update_is_written_with_the_one_before() -> None:
+    formula, states, say = second_step(lambda p: optim.SGD(p, lr=0.1, momentum=0.9))
+    assert formula == "p′1 = p1 − 0.1 · m = −1 − 0.1 · 3 = −1.3"
+    assert states == ["m = 0.9 · 30 + P1 = 3"]  # the gradient of (3w − 1)² at −1 is −24
+    assert say.endswith(" to p′1 = p1 − 0.1 · m = −1.3, with m = 0.9 · 30 + P1 = 3.")
+    _, states, _ = second_step(lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5))
+    assert states == ["m = 0.9 · 30 + 0.5 · P1 = 15"]
+
+
+def test_an_update_of_adam_is_written_with_its_moments() -> None:
+    formula, states, _ = second_step(lambda p: optim.Adam(p, lr=0.1))
+    assert formula == (
+        "p′1 = p1 − 0.1 · m\u0302/(√(v\u0302) + 1e−8) = 1.9 − 0.1 · 29.05/(√(847.6) + 1e−8) = 1.8"
+    )
+    assert states == [
+        "m = 0.9 · 3 + 0.1 · P1 = 5.52",
+        "m\u0302 = m/(1 − 0.9^2) = 29.05",
+        "v = 0.999 · 0.9 + 0.001 · P1^2 = 1.694",
+        "v\u0302 = v/(1 − 0.999^2) = 847.6",
+    ]
+
+
+@pytest.mark.parametrize(
+    "optimiser",
+    [
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.1),
+        lambda p: optim.Adam(p, lr=0.1, weight_decay=0.1),
+        lambda p: optim.Adam(p, lr=0.1, maximize=True),
+        lambda p: optim.RMSprop(p, lr=0.1, momentum=0.9),
+    ],
+)
+def test_an_update_by_another_rule_is_written_as_the_change_alone(optimiser: Any) -> None:
+    formula, states, _ = second_step(optimiser)
+    assert re.match(r"p′1 = p1 \+ \(?−?[\d.]+\)? = ", formula) and not states
 
 
 def test_inputs_are_not_differentiated_by() -> None:

@@ -388,6 +388,7 @@ export function arithmetic(step, state) {
     } else if (!contribs.length && from >= 0 && right.length > 1)
       out.push([...spelled(right, state), op("="), num(written, column)]);
   }
+  out.push(...(step.state ?? [])); // of an optimiser: its moments
   const after = formula.findIndex(isAfter);
   if (after >= 0) return [...out, formula.slice(after + 1)];
   const sum = (c) => [
