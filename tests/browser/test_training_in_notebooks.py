@@ -95,6 +95,25 @@ def test_the_boundary_follows_the_model_between_the_cells(view, history):
     assert np.any(np.abs(corners - corners.round()).max(1) > 0.2), "not in steps"
 
 
+def test_the_surface_is_painted_again_when_the_theme_changes(view, visit, history):
+    """By the system, and by a notebook."""
+    page = visit.page
+    page.emulate_media(color_scheme="light")
+    root = view(history)
+    painted = lambda: root.locator("image").first.get_attribute("href")
+    light = painted()
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "was => document.querySelector('image').getAttribute('href') !== was", arg=light
+    )
+    dark = painted()
+    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    page.wait_for_function(
+        "was => document.querySelector('image').getAttribute('href') !== was", arg=dark
+    )
+    assert painted() == light
+
+
 @pytest.mark.parametrize("size", [(1280, 800), (1440, 900)])
 def test_curves_scrubber_and_decision_surface_are_on_one_screen(view, visit, history, size):
     visit.page.set_viewport_size({"width": size[0], "height": size[1]})

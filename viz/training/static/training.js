@@ -708,19 +708,26 @@ export function mount(
     }
   };
   build();
-  let drawnAt = root.clientWidth;
-  new ResizeObserver(() => {
-    if (!root.clientWidth || Math.abs(root.clientWidth - drawnAt) < 8) return;
-    drawnAt = root.clientWidth;
+  const look = () => getComputedStyle(root).backgroundColor;
+  let drawn = [root.clientWidth, look()];
+  // Draws again at another width, and in another theme: the surface is painted in its colours.
+  function follow() {
+    const [wide, was] = drawn;
+    if (!root.clientWidth || (Math.abs(root.clientWidth - wide) < 8 && look() === was)) return;
+    drawn = [root.clientWidth, look()];
     const key = root.contains(document.activeElement) && document.activeElement.className;
     draw();
     if (key && !root.contains(document.activeElement))
       root.querySelector(`.${key.split(" ")[0]}`)?.focus();
-  }).observe(root);
-  new MutationObserver(drawSnapshot).observe(root, {
-    attributes: true,
-    attributeFilter: ["data-theme"],
-  }); // the surface is painted in the theme's colours
+  }
+  new ResizeObserver(follow).observe(root);
+  // the page outlives a view whose cell is run again
+  const kept = new WeakRef(follow),
+    told = () => kept.deref()?.(),
+    themed = new MutationObserver(told);
+  for (const one of [root, document.body])
+    themed.observe(one, { attributeFilter: ["data-theme", "data-jp-theme-light"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", told);
   return root;
 }
 
