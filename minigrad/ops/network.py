@@ -14,6 +14,7 @@ from typing import Any
 
 from ..backend import SINGLE_OR_DOUBLE, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..core.primitive import general
+from ..errors import ShapeError
 from .batch import join_layer, shift_axes
 from .costs import (
     EACH,
@@ -170,6 +171,8 @@ def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) ->
 
 
 def _standardize_jvp(xp: Any, v: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
+    if v.shape != x.shape:
+        raise ShapeError(f"standardize: a change of shape {v.shape} does not fit {x.shape}.")
     fast = x.dtype in SINGLE_OR_DOUBLE and x.ndim
     centred = xp.subtract(x, _mean(xp, x, axes), out=out) if fast else x - _mean(xp, x, axes)
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
@@ -433,6 +436,11 @@ def _classes_last(ndim: int, axis: int) -> Axes:
 
 
 def _nll(xp: Any, x: Any, t: Any, *, axis: int, ignored: int) -> Any:
+    if t.shape != x.shape[:axis] + x.shape[axis + 1 :]:
+        raise ShapeError(
+            f"nll: targets of shape {t.shape} do not fit values of shape {x.shape} with the classes"
+            f" along axis {axis}."
+        )
     counts, places = _class_places(xp, t, ignored)
     rows = x.transpose(_classes_last(x.ndim, axis)).reshape((math.prod(t.shape), x.shape[axis]))
     return xp.where(counts, -rows[places].reshape(t.shape), xp.zeros((), x.dtype))

@@ -12,6 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad.nn import functional as F
 from minigrad.observers import observing
+from minigrad.ops import network
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import classes, normal
 from tests.helpers.torch_comparison import functionals_agree as agree
@@ -326,3 +327,15 @@ def test_a_target_that_is_a_sign_does_not_change_the_dtype_of_a_loss(torch, dtyp
             losses[-1] += (loss.item(),)
         assert losses[0][:2] == losses[1][:2] == (dtype, True)
         assert abs(losses[0][2] - losses[1][2]) <= 0.01
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (2, 2), (2,)])
+def test_the_operation_of_class_losses_broadcasts_no_targets(shape):
+    with pytest.raises(mg.errors.ShapeError, match=r"nll: .* do not fit values of shape \(4, 3\)"):
+        network.nll(mg.ones(4, 3), mg.zeros(shape, dtype=mg.int64), axis=1, ignored=-100)
+
+
+@pytest.mark.parametrize(("change", "x"), [((4, 1), (4,)), ((4,), (4, 1))])
+def test_the_derivative_of_standardising_broadcasts_no_change(change, x):
+    with pytest.raises(mg.errors.ShapeError, match="standardize: a change of shape"):
+        network.standardize_jvp(mg.ones(change), mg.ones(x), axes=(0,), eps=1e-5)
