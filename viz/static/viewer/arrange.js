@@ -98,7 +98,6 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit(found?.level);
   const boxes = [...right.querySelectorAll(LIMITED)];
-  // on these alone: what they inherit would be computed again for each element in them
   const limit = (box, room) => {
     box.style.setProperty("--mg-screen", `${windowOf(root)}px`);
     box.style.setProperty("--mg-room", room ? `${Math.round(room)}px` : "9999px");
