@@ -331,6 +331,34 @@ def test_on_a_phone_an_opened_view_is_brought_into_view_and_a_step_moves_nothing
     assert bar["y"] == 0, "the buttons stay above it"
 
 
+GRAPH = """(root) => {
+    const panel = root.querySelector(".mg-now");
+    return [
+        root.querySelector(".mg-left").getBoundingClientRect().top,
+        panel.scrollHeight - panel.clientHeight,
+        panel.hasAttribute("tabindex"),
+    ];
+}"""
+
+
+@pytest.mark.parametrize("views", [[], ["predict"]])
+def test_no_step_moves_the_graph_though_its_formula_is_long(show, views):
+    """The longest step of a network moved it by 107 pixels, a question of Predict by 27 (November
+    2026)."""
+    rng = np.random.default_rng(0)
+    sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    for trace in (
+        trace_function(course, 2.0, 5.0, mode="both"),
+        trace_function(two_layers, *(rng.normal(size=size) for size in sizes), mode="both"),
+        trace_function(digits, rng.normal(size=(1, 1, 8, 8)), mode="both"),
+    ):
+        for width, height in ((1280, 800), NOTEBOOK):
+            viewer = show(trace, width, height, views=views)
+            found = at_each(viewer, range(len(trace["steps"]) + 1), GRAPH)
+            assert len({top for top, _, _ in found}) == 1, (trace["title"], width)
+            assert all(reached == (more > 0) for _, more, reached in found), "scrolled by keys"
+
+
 def digits(x):
     layers = nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
     return F.cross_entropy(nn.Sequential(*layers)(x), mg.tensor([1]))

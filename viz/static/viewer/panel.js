@@ -1,6 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
-import { isPhone, windowOf } from "./arrange.js";
+import { windowOf } from "./arrange.js";
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
@@ -10,6 +10,7 @@ import { brief } from "./numbers.js";
 import { explained, namesOf, passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most
+  SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MOST_FOUND = 3, // of the results that stand there before the first step
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
@@ -33,7 +34,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
   const curve = drawCurve(trace, t, inputs),
     shown = drawParts({ role: "status", "aria-live": "polite" });
   const { box, badge, formula, sums, say } = shown;
-  let measuredAt = "";
+  let measuredAt = "",
+    scale = 1; // of the formulas, but on the stage
   const names = namesOf(trace),
     ready = window.matchMedia("(pointer: coarse)").matches ? "readyTouch" : "ready";
 
@@ -119,7 +121,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       stage = equation.closest(".mg-stage"),
       tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
     const set = (fit) => equation.style.setProperty("--mg-fit", fit);
-    set(1);
+    set(stage ? 1 : scale);
     if (!stage || !tall()) return; // nothing is laid out elsewhere
     let fit = LEAST_FIT;
     for (let by = (1 - fit) / 2; by > 0.01; by /= 2) {
@@ -176,13 +178,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
       reachable(box, box.style.maxHeight && box.scrollHeight > box.clientHeight);
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and
-    // formulas) at this width, so that what is below never moves. All are laid out together, beside
-    // the viewer, in a copy of its outermost element.
+    // formulas) at this width, so that what is below never moves. Where that is more than a share
+    // of the window, all formulas are written smaller, and what is still too high scrolls. All are
+    // laid out together, beside the viewer, in a copy of its outermost element.
     reserve(root) {
       const stage = root.classList.contains("mg-stage"),
-        size = `${root.clientWidth} ${stage && root.clientHeight}`;
-      if (size === measuredAt) return;
-      measuredAt = size;
+        most = stage ? Infinity : RESERVED * windowOf(root),
+        place = `${root.clientWidth} ${stage && root.clientHeight} ${most}`;
+      if (place === measuredAt) return;
+      measuredAt = place;
       const copies = longest().map((k) => {
         const copy = drawParts();
         tell(copy.say, fill(copy, k, stateAt(k)));
@@ -192,17 +196,16 @@ export function drawPanel(trace, t, stateAt, inputs) {
       beside.append(...copies.map((copy) => copy.box));
       beside.style.width = `${root.offsetWidth}px`;
       root.after(beside);
-      copies.forEach(fitted);
-      const tallest = Math.max(
-        0,
-        ...copies.map((copy) => Math.ceil(copy.box.getBoundingClientRect().height)),
-      );
+      let tallest = 0;
+      for (scale of SMALLER) {
+        copies.forEach(fitted);
+        const heights = copies.map((copy) => Math.ceil(copy.box.getBoundingClientRect().height));
+        tallest = Math.max(0, ...heights);
+        if (tallest <= most) break;
+      }
       beside.remove();
-      // in a low window the graph below is worth more than a picture that never moves
-      const most = stage ? Infinity : RESERVED * windowOf(root),
-        height = `${Math.min(tallest, most)}px`;
-      box.style.minHeight = height;
-      box.style.maxHeight = isPhone(root) && !stage ? height : ""; // the rest is scrolled
+      const height = `${Math.min(tallest, most)}px`;
+      Object.assign(box.style, { minHeight: height, maxHeight: stage ? "" : height });
       fitted(shown);
     },
   };
