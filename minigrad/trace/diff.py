@@ -20,7 +20,7 @@ from typing import Any
 
 from .replay import numbers, state_at
 from .schema import COLUMN_NAMES, inner_formulas
-from .text import chosen_places, number
+from .text import chosen_places, number, text_of
 
 Trace = dict[str, Any]
 _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
@@ -58,6 +58,7 @@ def first_divergence(
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
     their_parts, parts = _contributions(other), _contributions(reference)
+    by_id = {node["id"]: node for node in reference["nodes"]}
     last_write = {
         (node, column): i
         for i, s in enumerate(reference["steps"])
@@ -93,7 +94,7 @@ def first_divergence(
                     for e in reference["edges"]
                     if e["src"] == node and (column, e["id"]) in parts
                 ]
-                say += _hint(column, expected, got, arrived, close)
+                say += _hint(by_id[node], column, expected, got, arrived, close)
                 if number(expected) == number(got):
                     say += " They differ in elements that are not shown."
                 return Divergence("value", node, column, i, expected, got, say, None, twin[node])
@@ -148,8 +149,12 @@ def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str
     )
 
 
-def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
+def _hint(node: Any, column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
     """What a wrong value looks like, where that can be told."""
+    exchanged = _other_way_round(node, expected) if column == "v" else None
+    if exchanged is not None and agree(exchanged, got):
+        left, right, sign = _parts_of(node) or ("", "", "")
+        return f" That is {right} {sign} {left}: the operands are exchanged."
     if agree(_negative(expected), got):
         return " The sign is wrong."
     if column == "g" and len(parts) > 1 and any(agree(p, got) for p in parts):
@@ -177,6 +182,8 @@ def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
     for inner in within.values():
         for side, nodes in zip(known, inner, strict=True):
             side.update(nodes)
+    for side, trace in zip(known, (reference, other), strict=True):
+        side.update(_unused(trace))  # the other need not know an input that nothing reads
     ours, theirs = (
         [node for node in trace["nodes"] if node["id"] not in some]
         for trace, some in zip((reference, other), known, strict=True)
@@ -188,8 +195,61 @@ def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
             *([x for x in xs if ("op" in x) is made] for xs in (ours, theirs)), strict=False
         )
     ]
+    exchanged = _exchanged_operands(reference, other, found, numbers, ours)
+    if exchanged is not None:
+        return exchanged
     paired = found | {m["id"]: n["id"] for m, n in pairs}
     return _structure(reference, other, (ours, theirs), pairs, paired) or paired
+
+
+def _exchanged_operands(
+    reference: Trace,
+    other: Trace,
+    twin: dict[str, str],
+    numbers: list[dict[str, Any]],
+    alone: list[Any],
+) -> Divergence | None:
+    """The first node of the reference without a twin, if it is a difference or a quotient that the
+    other makes the other way round, whatever by: as a wrong `__rsub__` does, 3 - x as x - 3. alone:
+    the nodes without a twin."""
+    ways = [_Made(trace, own) for trace, own in zip((reference, other), numbers, strict=True)]
+    several, taken = SeveralSteps(ways, (reference, other), dict(twin)), set(twin.values())
+    values = state_at(reference, len(reference["steps"])).cells
+    for node in [node for node in alone if "op" in node][:1]:
+        expected = values.get((node["id"], "v"))
+        got = _other_way_round(node, expected)
+        found = None if got is None else several.with_value(node["id"], taken, got)
+        if found is None:
+            continue
+        say = f"The value of {node['id']} should be {number(expected)}, but is {number(got)}."
+        say += _hint(node, "v", expected, got, [], functools.partial(agree, rtol=1e-6, atol=1e-9))
+        at = next(i for i, s in enumerate(reference["steps"]) if s["node"] == node["id"])
+        return Divergence("value", node["id"], "v", at, expected, got, say, None, found)
+    return None
+
+
+def _other_way_round(node: Any, value: Any) -> Any:
+    """The value of a difference or a quotient with its operands exchanged; None of others."""
+    if _parts_of(node) is None or value is None:
+        return None
+    flat = numbers(value)
+    if node["op"] == "sub":
+        return _negative(value)
+    if flat is None or not all(flat) or isinstance(value, dict):
+        return None
+    return 1 / flat[0]
+
+
+def _parts_of(node: Any) -> tuple[str, str, str] | None:
+    """The two operands of a difference or a quotient as they are written, and its sign."""
+    expr, op = node.get("expr") or [], node.get("op")
+    if op == "div" and len(expr) == 1 and expr[0]["t"] == "frac":
+        return text_of(expr[0]["num"]), text_of(expr[0]["den"]), "/"
+    sign = {"sub": "−", "div": "/"}.get(str(op))
+    at = [i for i, token in enumerate(expr) if token["t"] == "op" and token.get("text") == sign]
+    if len(at) != 1 or not 0 < at[0] < len(expr) - 1:
+        return None
+    return text_of(expr[: at[0]]), text_of(expr[at[0] + 1 :]), str(sign)
 
 
 def _edges_between(trace: Trace) -> dict[tuple[str, str], list[str]]:
@@ -235,6 +295,7 @@ def _leaves(first: Trace, second: Trace) -> dict[str, str]:
     left: list[dict[str, str]] = []
     for trace, matched in ((first, found), (second, known)):
         leaves = {n["id"] for n in trace["nodes"] if "op" not in n and n["id"] not in matched}
+        leaves -= _unused(trace)
         cells = state_at(trace, len(trace["steps"])).cells
         left.append({one: number(v) for (one, c), v in cells.items() if c == "v" and one in leaves})
     ours, theirs = left
@@ -248,6 +309,12 @@ def _leaves(first: Trace, second: Trace) -> dict[str, str]:
     inputs = [n["id"] for n in first["nodes"] if n["id"] in ours and n["kind"] != "const"]
     alike = len(ours) == len(theirs)
     return found | dict(zip(ours if alike else inputs, theirs, strict=False))
+
+
+def _unused(trace: Trace) -> set[str]:
+    """Inputs and constants that nothing reads."""
+    used = {*trace["outputs"], *(edge["src"] for edge in trace["edges"])}
+    return {n["id"] for n in trace["nodes"] if "op" not in n and n["id"] not in used}
 
 
 Within = dict[str, tuple[list[str], list[str]]]
@@ -327,6 +394,18 @@ class SeveralSteps:
                 continue
             if agree(value, theirs, rtol=1e-6, atol=1e-9):
                 return other, (self._alone(0, node, inner), self._alone(1, other, steps))
+        return None
+
+    def with_value(self, node: str, taken: set[str], wanted: Any) -> str | None:
+        """The first node of the second Trace that is made from the same operands as one of the
+        first, in any number of steps, and has a wanted value."""
+        behind, _ = self._behind(0, node, self._found)
+        operands = {self._found[one] for one in behind}
+        for other in self._reached(min(operands), taken) if operands else ():
+            value = self._values[1].get((other, "v"))
+            alike = value is not None and agree(wanted, value, rtol=1e-6, atol=1e-9)
+            if alike and self._behind(1, other, taken)[0] == operands:
+                return other
         return None
 
     def _behind(self, side: int, node: str, known: Any) -> tuple[set[str], list[str]]:

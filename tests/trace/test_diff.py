@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import viz
 from minigrad.trace import first_divergence
-from minigrad.trace.diff import Divergence
+from minigrad.trace.diff import Divergence, twins
 from minigrad.watch import trace_function
 
 
@@ -359,6 +359,41 @@ def test_a_wrong_value_or_a_wrong_rule_in_more_steps_is_a_difference(monkeypatch
     x = InSteps(2.0)
     found = first_divergence(reference, viz.trace_of(3 - x, names={"x": x}))
     assert (found.node, found.column, found.expected, found.got) == ("x", "g", -1, -3)
+
+
+@pytest.mark.parametrize(
+    ("own", "kind"),
+    [
+        (lambda x: x + -3.0, InSteps),
+        (lambda x: InSteps(3.0) * -1 + x, InSteps),
+        (lambda x: x - 3.0, Wrapped),
+    ],
+)
+def test_a_difference_the_other_way_round_is_told_by_its_value_however_it_is_made(own, kind):
+    """A wrong `__rsub__`."""
+    reference = trace_function(lambda x: (3 - x) * x, 2.0, mode="reverse")
+    x = kind(2.0)
+    found = first_divergence(reference, viz.trace_of(own(x) * x, names={"x": x}))
+    assert (found.kind, found.node, found.column, found.got) == ("value", "v1", "v", -1)
+    assert found.say == (
+        "The value of v1 should be 1, but is −1. That is x − 3: the operands are exchanged."
+    )
+
+
+def test_a_quotient_the_other_way_round_is_told_too():
+    reference = trace_function(lambda x: 3 / x + x, 2.0, mode="reverse")
+    x = InSteps(2.0)
+    found = first_divergence(reference, viz.trace_of(x * 3.0**-1 + x, names={"x": x}))
+    assert (found.kind, found.node) == ("value", "v1")
+    assert found.say.endswith("That is x / 3: the operands are exchanged.")
+
+
+def test_an_input_that_nothing_reads_is_no_counterpart_of_a_constant():
+    reference = trace_function(lambda x, y: x * x + 2, 2.0, 5.0, mode="reverse")
+    x = Wrapped(2.0)
+    theirs = viz.trace_of(x * x + Wrapped(2.0), names={"x": x})
+    assert "y" not in twins(reference, theirs)[0]
+    assert first_divergence(reference, theirs) is None is first_divergence(theirs, reference)
 
 
 def test_a_number_that_the_engine_names_is_no_input():

@@ -184,6 +184,19 @@ def test_pytorch_s_steps_say_their_rules():
     assert "v̄1 @ wᵀ" in said and "xᵀ @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
 
 
+def test_a_cat_of_pytorch_names_its_axis_and_the_part_that_goes_back():
+    x = torch.ones(2, 3, requires_grad=True)
+    y = torch.ones(2, 1, requires_grad=True)
+    trace = viz.from_torch((torch.cat([x, y], -1) ** 2).sum(), {"x": x, "y": y})
+    cat = next(node for node in trace["nodes"] if node.get("op") == "cat")
+    assert text_of(cat["expr"]) == "cat(x, y, axis 1)"
+    said = " ".join(step["say"] for step in trace["steps"])
+    assert "v̄1[:, 0:3]" in said and "v̄1[:, 3:4]" in said
+    hidden = viz.from_torch(torch.cat([torch.ones(2, 3), y], 1).sum(), {"y": y})
+    cat = next(node for node in hidden["nodes"] if node.get("op") == "cat")
+    assert "axis" not in text_of(cat["expr"]), "the sizes of its operands are not known"
+
+
 def test_a_stack_of_pytorch_names_its_axis_and_the_part_that_goes_back():
     x = torch.tensor([1.0, 2.0])
     said = lambda f: " ".join(step["say"] for step in viz.show(f, x).trace["steps"])

@@ -321,12 +321,16 @@ def _operation(fn: Any) -> str:
 
 
 def _axes(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
-    """The parameters of a sum, mean or stack, as minigrad's operation has them; None for another
-    one. shape: of the result."""
+    """The parameters of a sum, mean, stack or cat, as minigrad's operation has them; None for
+    another one. shape: of the result."""
     sizes, name = getattr(fn, "_saved_self_sym_sizes", None), _operation(fn)
     place = lambda d, n: (d - 2**64 if d >= 2**63 else d) % n  # PyTorch keeps −1 as 2**64 − 1
     if name == "stack" and shape and all(made for made, _ in fn.next_functions):
         return {"axis": place(fn._saved_dim, len(shape)), "count": len(fn.next_functions)}
+    joined = [_shape_of(made)[0] for made, _ in fn.next_functions if made]
+    if name == "cat" and shape and all(joined) and len(joined) == len(fn.next_functions):
+        axis = place(fn._saved_dim, len(shape))
+        return {"axis": axis, "sizes": tuple(one[axis] for one in joined if one)}
     if name not in ("sum", "mean") or sizes is None:
         return None
     dims = getattr(fn, "_saved_dim", None) or range(len(sizes))
