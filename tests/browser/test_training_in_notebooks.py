@@ -107,7 +107,15 @@ def test_the_surface_is_painted_again_when_the_theme_changes(view, visit, histor
         "was => document.querySelector('image').getAttribute('href') !== was", arg=light
     )
     dark = painted()
-    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    # as JupyterLab does, which shows nothing meanwhile
+    page.evaluate(
+        """async () => {
+            document.body.hidden = true;
+            document.body.dataset.jpThemeLight = "true";
+            await null;
+            document.body.hidden = false;
+        }"""
+    )
     page.wait_for_function(
         "was => document.querySelector('image').getAttribute('href') !== was", arg=dark
     )

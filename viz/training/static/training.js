@@ -721,9 +721,10 @@ export function mount(
       root.querySelector(`.${key.split(" ")[0]}`)?.focus();
   }
   new ResizeObserver(follow).observe(root);
-  // the page outlives a view whose cell is run again
+  // the page outlives a view whose cell is run again; JupyterLab shows nothing while it changes
+  // the theme
   const kept = new WeakRef(follow),
-    told = () => kept.deref()?.(),
+    told = () => requestAnimationFrame(() => kept.deref()?.()),
     themed = new MutationObserver(told);
   for (const one of [root, document.body])
     themed.observe(one, { attributeFilter: ["data-theme", "data-jp-theme-light"] });
