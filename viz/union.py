@@ -65,10 +65,10 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     only |= dict.fromkeys(sorted(alone), 1)
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
-    if within:
-        document["beside"]["within"] = {
-            node: [len(inner) + 1 for inner in sides] for node, sides in within.items()
-        }
+    counts = {node: [len(inner) + 1 for inner in sides] for node, sides in within.items()}
+    unlike = {node: count for node, count in counts.items() if count[0] != count[1]}
+    if unlike:
+        document["beside"]["within"] = unlike
     return document
 
 

@@ -4,10 +4,11 @@ reference.
 Nodes are matched by the operation and the operands that they are made from, so labels may differ. A
 number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. A value that the
 other makes from the same operands in more or fewer steps (`3 - x` as `x * -1`, then `+ 3`) is the
-same value. The comparison is by what was computed, in the order of the reference: a different legal
-order of the backward pass is not a difference, a different value is. Where both Traces tell what
-was sent along an edge, that is compared first: it names the operation whose rule is wrong, while
-the sums only show where the damage arrives.
+same value; so is, with an error, one that it makes of exchanged operands. The comparison is by what
+was computed, in the order of the reference: a different legal order of the backward pass is not a
+difference, a different value is. Where both Traces tell what was sent along an edge, that is
+compared first: it names the operation whose rule is wrong, while the sums only show where the
+damage arrives.
 """
 
 from __future__ import annotations
@@ -195,37 +196,8 @@ def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
             *([x for x in xs if ("op" in x) is made] for xs in (ours, theirs)), strict=False
         )
     ]
-    exchanged = _exchanged_operands(reference, other, found, numbers, ours)
-    if exchanged is not None:
-        return exchanged
     paired = found | {m["id"]: n["id"] for m, n in pairs}
     return _structure(reference, other, (ours, theirs), pairs, paired) or paired
-
-
-def _exchanged_operands(
-    reference: Trace,
-    other: Trace,
-    twin: dict[str, str],
-    numbers: list[dict[str, Any]],
-    alone: list[Any],
-) -> Divergence | None:
-    """The first node of the reference without a twin, if it is a difference or a quotient that the
-    other makes the other way round, whatever by: as a wrong `__rsub__` does, 3 - x as x - 3. alone:
-    the nodes without a twin."""
-    ways = [_Made(trace, own) for trace, own in zip((reference, other), numbers, strict=True)]
-    several, taken = SeveralSteps(ways, (reference, other), dict(twin)), set(twin.values())
-    values = state_at(reference, len(reference["steps"])).cells
-    for node in [node for node in alone if "op" in node][:1]:
-        expected = values.get((node["id"], "v"))
-        got = _other_way_round(node, expected)
-        found = None if got is None else several.with_value(node["id"], taken, got)
-        if found is None:
-            continue
-        say = f"The value of {node['id']} should be {number(expected)}, but is {number(got)}."
-        say += _hint(node, "v", expected, got, [], functools.partial(agree, rtol=1e-6, atol=1e-9))
-        at = next(i for i, s in enumerate(reference["steps"]) if s["node"] == node["id"])
-        return Divergence("value", node["id"], "v", at, expected, got, say, None, found)
-    return None
 
 
 def _other_way_round(node: Any, value: Any) -> Any:
@@ -352,7 +324,7 @@ def twins(first: Trace, second: Trace) -> tuple[dict[str, str], Within]:
                 taken.add(twin)
                 break
         else:
-            way = several.found(node["id"], taken)
+            way = several.found(node["id"], taken) or several.found(node["id"], taken, True)
             if way is not None:
                 found[node["id"]], within[node["id"]] = way
                 taken |= {way[0], *way[1][1]}
@@ -379,8 +351,12 @@ class SeveralSteps:
     def _values(self) -> list[dict[tuple[str, str], Any]]:
         return [state_at(trace, len(trace["steps"])).cells for trace in self._traces]
 
-    def found(self, node: str, taken: set[str]) -> tuple[str, tuple[list[str], list[str]]] | None:
-        """The twin, and the inner steps of both that serve nothing else."""
+    def found(
+        self, node: str, taken: set[str], exchanged: bool = False
+    ) -> tuple[str, tuple[list[str], list[str]]] | None:
+        """The twin, and the inner steps of both that serve nothing else. exchanged: a twin by
+        mistake, one of which is a difference or a quotient that the other makes the other way
+        round, as a wrong `__rsub__` makes x - 3 of 3 - x."""
         value = self._values[0].get((node, "v"))
         behind, inner = self._behind(0, node, self._found)
         if value is None or not behind:
@@ -390,23 +366,18 @@ class SeveralSteps:
         for other in self._reached(start, taken):
             operands, steps = self._behind(1, other, taken)
             theirs = self._values[1].get((other, "v"))
-            if operands != wanted or len(steps) == len(inner) or theirs is None:
+            if operands != wanted or theirs is None:
                 continue
-            if agree(value, theirs, rtol=1e-6, atol=1e-9):
+            same = len(steps) != len(inner) and agree(value, theirs, rtol=1e-6, atol=1e-9)
+            if self._exchanged(node, value, other, theirs) if exchanged else same:
                 return other, (self._alone(0, node, inner), self._alone(1, other, steps))
         return None
 
-    def with_value(self, node: str, taken: set[str], wanted: Any) -> str | None:
-        """The first node of the second Trace that is made from the same operands as one of the
-        first, in any number of steps, and has a wanted value."""
-        behind, _ = self._behind(0, node, self._found)
-        operands = {self._found[one] for one in behind}
-        for other in self._reached(min(operands), taken) if operands else ():
-            value = self._values[1].get((other, "v"))
-            alike = value is not None and agree(wanted, value, rtol=1e-6, atol=1e-9)
-            if alike and self._behind(1, other, taken)[0] == operands:
-                return other
-        return None
+    def _exchanged(self, node: str, value: Any, other: str, theirs: Any) -> bool:
+        """Whether one of two nodes has the value of the other with its operands exchanged."""
+        pairs = (0, node, value, theirs), (1, other, theirs, value)
+        turned = [(_other_way_round(self._ways[i].nodes[n], v), w) for i, n, v, w in pairs]
+        return any(v is not None and agree(v, w, rtol=1e-6, atol=1e-9) for v, w in turned)
 
     def _behind(self, side: int, node: str, known: Any) -> tuple[set[str], list[str]]:
         """What a node is made from that has a twin or that no operation makes, single numbers left

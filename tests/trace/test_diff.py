@@ -373,7 +373,10 @@ def test_a_difference_the_other_way_round_is_told_by_its_value_however_it_is_mad
     """A wrong `__rsub__`."""
     reference = trace_function(lambda x: (3 - x) * x, 2.0, mode="reverse")
     x = kind(2.0)
-    found = first_divergence(reference, viz.trace_of(own(x) * x, names={"x": x}))
+    theirs = viz.trace_of(own(x) * x, names={"x": x})
+    found = first_divergence(reference, theirs)
+    shown = viz.compare(reference, theirs).document["union"]["beside"]["cells"]
+    assert ["v1", "v", -1] in shown and ["v2", "v", -2] in shown, "both values in one card"
     assert (found.kind, found.node, found.column, found.got) == ("value", "v1", "v", -1)
     assert found.say == (
         "The value of v1 should be 1, but is −1. That is x − 3: the operands are exchanged."
