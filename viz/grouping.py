@@ -164,7 +164,7 @@ class Tree:
             if call is not None and call.kind == "function":
                 # a round that is one call is that call, by the round's name: all rounds make
                 # the same one
-                call.label, call.kind = group.label, "round"
+                call.label, call.kind = self._label(block), "round"
         return found
 
     def _label(self, block: Mapping[str, Any]) -> str:

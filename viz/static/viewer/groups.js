@@ -115,7 +115,7 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     rounds.set(found, block);
     // a round that is one call is that call, by the round's name: all rounds make the same one
     const call = groups.get(found);
-    if (call?.kind === "function") Object.assign(call, { label: group.label, kind: "round" });
+    if (call?.kind === "function") Object.assign(call, { label: labelOf(block), kind: "round" });
     return found;
   }
   const roundsIn = (block) => blocks.get(block.parent).rounds;
