@@ -180,6 +180,8 @@ class _Tokens:
             if self.tokens[j] == "=":  # what stands for nothing given
                 while j < end and self.tokens[j] != ",":
                     j = self._behind(j)
+            elif self.tokens[j] == "[" and self.tokens[self.match[j] + 1] == ":":
+                j = self.match[j] + 1  # a key that is computed: its names are read
             elif self.tokens[j] in ("{", "["):
                 yield from self._bound(j + 1, self.match[j])
                 j = self.match[j] + 1

@@ -36,6 +36,12 @@ PROGRAMS = {
         const { one: first, two: { length } = [], seven = two, ...others } = held;
         export default [first, length, seven(3), Object.keys(others), held.four(), held.five,
           await held.six(6), held.if];""",
+    "a key of a pattern that is computed": """
+        const keyed = (number) => number ? "more" : "less";
+        const found = [{ less: 1, more: 2 }, { less: 3, more: 4 }].map((held, number) => {
+          const { [keyed(number)]: value, [`${keyed(0)}`]: least = 5 } = held;
+          return [value, least, keyed(number)]; });
+        export default found;""",
     "templates, patterns and divisions": """
         const total = 8, half = 4, g = 2;
         const told = `${total / half / g} ${[half].map((half) => `${half}${{ half }.half}`)} half`;
