@@ -196,6 +196,20 @@ def test_a_group_that_the_reader_closes_stays_closed(show, trace):
     assert viewer.locator(".mg-opened .mg-fold").count() == opened - 1
 
 
+def test_two_edges_that_are_drawn_as_one_wire_share_its_label(show):
+    def doubled(x):
+        for _ in range(200):
+            x = x + x
+        return x
+
+    trace = trace_function(doubled, 0.5, mode="forward")
+    viewer = show(trace, 1280, 800)
+    told = "root => [...root.querySelectorAll('.mg-label text')].map(e => e.textContent)"
+    steps = [k for k, step in enumerate(trace["steps"], 1) if step.get("contribs")][:20]
+    labels = at_each(viewer, steps, told)
+    assert ["× 1, × 1"] in labels and ["× 1", "× 1"] in labels
+
+
 def test_page_and_still_have_the_same_groups_of_a_program(show, trace):
     def lines(x):
         a = x * 2 + x - 1

@@ -584,9 +584,13 @@ export function drawGraph(
       under.append(wire.group); // on top of edges that share its way
       lit.push(wire);
     }
-    const said = (step.contribs ?? [])
-      .filter(({ edge, local }) => local !== undefined && wires.has(edge))
-      .map(({ edge, local }) => [wires.get(edge), "× " + brief(local, 12, 1)]);
+    const factors = new Map(); // of a wire; edges between the same two boxes share one
+    for (const { edge, local } of step.contribs ?? [])
+      if (local !== undefined && wires.has(edge)) {
+        const wire = wires.get(edge);
+        factors.set(wire, [...(factors.get(wire) ?? []), "× " + brief(local, 12, 1)]);
+      }
+    const said = [...factors].map(([wire, all]) => [wire, all.join(", ")]);
     const spread = (step.edges ?? [])
       .map((id) => edges.find((e) => e.id === id))
       .find((e) => e.broadcast && wires.has(e.id));
