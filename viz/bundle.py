@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from minigrad.trace.schema import COLUMNS, KINDS, PHASES
+
 STATIC = Path(__file__).parent / "static"
 # Of lines: each begins with the end of the one before, which `re` finds faster than ^ with re.M.
 _IMPORT = re.compile(r'\nimport \{[^}]*\} from "(\.{1,2}/[^"]+)";(?=\n)')
@@ -45,6 +47,34 @@ export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = s
 """,
 }
 """Parts of the viewer as they are where all values are single numbers."""
+OF_ONE_PASS = {
+    "viewer/speech.js": """
+export const sentence = ({ say }) => say, passText = () => "";
+export const phaseOf = ({ phase }, t) => t(phase);
+export const decidedLines = () => [];
+"""
+}
+"""Its sentences in one pass over numbers that is told in English and decides nothing."""
+OF_ONE_TRACE = {
+    "viewer/beside.js": """
+export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
+export const markBeside = () => null, legendBeside = markBeside, widenBeside = markBeside;
+export const unlikeText = () => "";
+"""
+}
+"""Its comparisons of one Trace."""
+INSTEAD = {
+    "beside": OF_ONE_TRACE,
+    "speech": OF_ONE_PASS,
+    "groups": {
+        "viewer/groups.js": """
+export const groupTree = () => null, operationsIn = groupTree, openAtFirst = groupTree;
+export const groupsAround = groupTree, visible = groupTree;
+"""
+    },
+    "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
+}
+"""Parts as they are where a Trace has nothing for them, by what is left out."""
 
 
 def parts(
@@ -93,17 +123,33 @@ def script(
     """The viewer as one ES module that imports nothing. Its default export is the hook of
     anywidget; ``mount`` shows a Trace.
 
-    without: the names of views that are left out; without those of arrays, all values are single
-    numbers. lang: the one language of the texts, if it is English (which stands for missing words
-    of others). first: the modules whose exports are used; of "viewer" alone, ``mountTrace``.
+    without: what is left out: names of views, and of :data:`INSTEAD`; without the views of arrays,
+    all values are single numbers. lang: the one language of the texts, if it is English (which
+    stands for missing words of others). first: the modules whose exports are used; of "viewer"
+    alone, ``mountTrace``.
     """
     numbers = {"arrays", "element", "buffers"} <= set(without)
+    instead = of_numbers() if numbers else {}
+    for name in without:
+        instead |= INSTEAD.get(name, {})
     modules: dict[Path, str] = {}
     for name in first:
         path = STATIC / "viewer" / f"{name}.js"
-        modules |= parts(path, without, OF_NUMBERS if numbers else None)
+        modules |= parts(path, without, instead)
     text = as_one(modules)
     return in_english(text) if lang == "en" else text
+
+
+@cache
+def _constants_of_numbers() -> str:
+    """The viewer's constants without those of the shapes on edges."""
+    constants = json.loads((STATIC / "viewer" / "constants.json").read_text("utf-8"))
+    return json.dumps({name: held for name, held in constants.items() if name != "shape"})
+
+
+def of_numbers() -> dict[str, str]:
+    """Parts of the viewer as they are where all values are single numbers."""
+    return {**OF_NUMBERS, "viewer/constants.json": _constants_of_numbers()}
 
 
 def as_one(modules: Mapping[Path, str]) -> str:
@@ -123,6 +169,48 @@ def in_english(text: str) -> str:
     before, words, after = around_texts(text)
     before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
     return before + _OTHER_LANGUAGES.sub("", words) + after
+
+
+_WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
+_RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+_EMPTY = re.compile(r"@[^{};]+\{\}")
+_CLASS = re.compile(r"\.(mgx?-[\w-]+)")
+_INSIDE = re.compile(r"\([^()]*\)")
+
+
+class _Mentioned:
+    """Whether a program has a word, or begins it: as `stage${n}` begins `stage1`. quoted: as a text
+    of its own."""
+
+    def __init__(self, program: str, *, quoted: bool = False) -> None:
+        self.words = set(re.findall(r"""["'`](\w+)["'`]""" if quoted else r"[\w-]+", program))
+        self.beginnings = tuple(re.findall(r"([\w-]{3,})\$\{", program))
+
+    def __call__(self, word: str) -> bool:
+        return word in self.words or word.startswith(self.beginnings)
+
+
+def with_its_words(text: str) -> str:
+    """The module with those words of the interface that it or a Trace names."""
+    before, words, after = around_texts(text)
+    mentioned = _Mentioned(before + after, quoted=True)
+    of_traces = {*PHASES, *KINDS, *COLUMNS}
+    kept = lambda w: w[0] if w[1] in of_traces or mentioned(w[1]) else ""
+    return before + _WORD.sub(kept, words) + after
+
+
+def with_its_rules(style: str, text: str, unused: re.Pattern[str] | None = None) -> str:
+    """A squeezed stylesheet: the rules whose classes a module has. unused: selectors of others that
+    it never shows.
+    """
+    mentioned = _Mentioned(text)
+
+    def kept(rule: re.Match[str]) -> str:
+        selectors = _INSIDE.sub("", _INSIDE.sub("", rule[1])).split(",")
+        shown = any(all(map(mentioned, _CLASS.findall(one))) for one in selectors)
+        return rule[0] if shown and not (unused and unused.search(rule[1])) else ""
+
+    return _EMPTY.sub("", _RULE.sub(kept, style))
 
 
 def _without_views(text: str, names: Sequence[str]) -> str:

@@ -64,8 +64,7 @@ class Tree:
         self._large, self._t = len(nodes) > MANY, t or words()
         self._library = not self.named and len(nodes) <= FEW
         self._blocks = {b["id"]: b for b in trace.get("blocks", ())}
-        by_blocks = any(not self._library or b["kind"] == "library" for b in self._blocks.values())
-        if not (self.named or self._large or by_blocks):
+        if not may_group(trace):
             return
         code = trace["source"]["code"] if trace.get("source") else ""
         self._code: list[str] = code.split("\n")
@@ -328,6 +327,20 @@ class Tree:
             else:
                 out.append(item)
         return out
+
+
+def may_group(trace: Mapping[str, Any]) -> bool:
+    """Whether there is something to group: modules, many nodes, or blocks; in a small graph without
+    modules, calls of the library.
+    """
+    nodes, blocks = trace["nodes"], trace.get("blocks", ())
+    named = any(node.get("group") for node in nodes)
+    all_blocks = named or len(nodes) > FEW
+    return (
+        named
+        or len(nodes) > MANY
+        or any(all_blocks or block["kind"] == "library" for block in blocks)
+    )
 
 
 def grouped(

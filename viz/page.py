@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz import scale, texts
-from minigrad.viz.bundle import script, stylesheet
+from minigrad.viz.bundle import script, stylesheet, with_its_rules, with_its_words
+from minigrad.viz.grouping import may_group
 from minigrad.viz.html_document import html_document, source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
@@ -40,7 +41,7 @@ const held = document.getElementById("trace"), place = document.getElementById("
 const options = PAGE_OPTIONS;
 const readable = held.type === "application/json"; // a large document is held compressed
 const shown = readable
-  ? Promise.resolve(held.textContent).then(JSON.parse)
+  ? Promise.resolve(held.textContent).then(JSON.parse).then(wholeTrace)
   : unpacked(fromBase64(held.textContent));
 // A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
 // notebook's page.
@@ -174,13 +175,15 @@ def _key(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def kept(document: Any) -> tuple[str, str]:
+def kept(document: Any, framed: bool = False) -> tuple[str, str]:
     """A document as the type and the text of the script element that holds it."""
     text = embed(shorter := _shorter(document))
-    if len(text) <= LARGE:  # the whole may be so small, too: a large one is not written for this
+    if len(text) <= LARGE:
         whole = text if shorter is document else embed(document)
         if len(whole) <= LARGE:
             return "application/json", whole
+        if not framed:  # in a frame's attribute a quotation mark takes six characters
+            return "application/json", text
     return "application/gzip", base64.b64encode(_compressed(text)).decode()
 
 
@@ -250,43 +253,51 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     """The HTML document around whatever the stepper's ``mount`` takes: a Trace, a pair or a grid
     of them.
     """
-    kind, document = kept(shown)
+    kind, document = kept(shown, framed)
     lang = str(options.get("lang", "en"))
     told = embed({**options, "heading": not framed, **({"key": _key(document)} if framed else {})})
-    program = _program(shown, lang).replace("PAGE_OPTIONS", told, 1)
+    single = shown.get("schema") == SCHEMA
+    parts = (lang, *_left_out(shown, lang)) if single else None
+    if parts:
+        program = _viewer_of_trace(*parts)
+    else:
+        program = _viewer_with_engine() if shown.get("schema") == FUNCTION else _viewer(lang)
+    program = program.replace("PAGE_OPTIONS", told, 1)
     data = f'<script type="{kind}" id="trace">{document}</script>\n'
-    return html_document(title, page_style(framed), program, plain, data, lang)
+    return html_document(title, page_style(framed, parts), program, plain, data, lang)
 
 
-def page_style(framed: bool) -> str:
-    """The styles of a page, or of a frame in a notebook."""
+def page_style(framed: bool, parts: tuple[str, ...] | None = None) -> str:
+    """The styles of a page, or of a frame in a notebook. parts: those of a program, as
+    :func:`_viewer_of_trace` takes them."""
     around = {
         "padding": "5px" if framed else "16px",
         "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
     }
-    return _style() + _PAGE_CSS % around
+    return (_style() if parts is None else _style_of_trace(*parts)) + _PAGE_CSS % around
 
 
-def _program(shown: Mapping[str, Any], lang: str) -> str:
-    """The viewer, without the views that a Trace cannot open; with the engine in JavaScript for a
-    function, whose values it computes."""
-    if shown.get("schema") == SCHEMA:
-        return _viewer(_not_ready(shown), lang, ("viewer", "hash", "packed"), "mountTrace")
-    if shown.get("schema") != FUNCTION:
-        return _viewer((), lang, ("main",), "mount")
-    return _viewer_with_engine()
+@prepared
+def _viewer_of_trace(lang: str, *without: str) -> str:
+    """The viewer without what a Trace has nothing for."""
+    return _started(_script_of_trace(lang, *without), "mountTrace")
+
+
+@prepared
+def _viewer(lang: str) -> str:
+    return _started(script(lang=lang), "mount")
 
 
 @prepared
 def _viewer_with_engine() -> str:
+    """With the engine in JavaScript for a function, whose values it computes."""
     from minigrad.viz.explorer.bundle import viewer_with_engine
 
     return _started(viewer_with_engine(), "mount")
 
 
-@prepared
-def _viewer(without: tuple[str, ...], lang: str, first: tuple[str, ...], mount: str) -> str:
-    return _started(script(without, lang, first), mount)
+def _script_of_trace(lang: str, *without: str) -> str:
+    return with_its_words(script(without, lang, ("viewer", "hash", "packed")))
 
 
 def _started(viewer: str, mount: str) -> str:
@@ -305,19 +316,32 @@ def _style() -> str:
 
 
 @prepared
+def _style_of_trace(lang: str, *without: str) -> str:
+    return with_its_rules(_style(), _script_of_trace(lang, *without))
+
+
+@prepared
 def _host() -> str:
     from minigrad.viz.squeeze import squeezed
 
     return squeezed(_HOST)
 
 
-def _not_ready(trace: Mapping[str, Any]) -> tuple[str, ...]:
-    """The largest views for which a Trace has nothing, as their own `ready` says."""
+def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
+    """What a Trace has nothing for: the largest views, as their own `ready` says, and parts of the
+    viewer (:data:`minigrad.viz.bundle.INSTEAD`).
+    """
+    nodes = trace["nodes"]
     has = {
-        name: any(node.get(part) for node in trace["nodes"])
+        name: any(node.get(part) for node in nodes)
         for name, part in (("arrays", "shape"), ("element", "terms"), ("buffers", "memory"))
     }
     has["jacobian"] = bool(trace.get("jacobian"))
+    has["beside"] = "beside" in trace
+    decides = any("decides" in one for one in (*nodes, *trace["steps"]))
+    has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
+    has["groups"] = may_group(trace)
+    has["source"] = bool(trace.get("source"))
     return tuple(name for name, there in has.items() if not there)
 
 

@@ -22,6 +22,8 @@ _TOKEN = re.compile(
 )
 _TEMPLATE = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*(?:`|\$\{)", re.S)
 _PATTERN = re.compile(r"/(?:\\.|\[(?:[^\\\]\n]|\\.)*\]|[^\\/\[\n])+/[a-z]*")
+_GIVEN = re.compile(r"=[^=>]|\+\+|--|([-+*/%&|^]|\*\*|&&|\|\||\?\?)=")
+_NEEDS_SPACE = re.compile(r"[\w$]{2}|[+/-]{2}")
 _AFTER_VALUE = re.compile(r"""[\w$)\]}"'`]$""")
 
 _BEFORE_VALUE = frozenset(
@@ -107,6 +109,56 @@ class _Tokens:
                 last = token
             self.texts.append(token)
             place += len(token)
+
+    def constants(self, refs: dict[str, list[int]]) -> set[int]:
+        """Put numbers in the places of those names of the program that stand for one and are never
+        given another, where that is shorter. refs: the places of each name. Returns the places
+        that are done."""
+        done: set[int] = set()
+        for let in range(len(self.at)):
+            if self.tokens[let] != "let" or self.around[let] >= 0 or not self._is_word(let):
+                continue
+            parts, end = [], let
+            while end == let or self.tokens[end] == ",":
+                parts.append((end + 1, self._expression_end(self._behind(end + 1))))
+                end = parts[-1][1]
+            stay = [not self._is_constant(*part, refs) for part in parts]
+            for i, (start, behind) in enumerate(parts):
+                if not stay[i]:
+                    number = self.tokens[start + 2]
+                    for j in refs[self.tokens[start]]:
+                        self.texts[self.at[j]] = number
+                        done.add(j)
+                    self._clear(start, behind - 1)
+                if i + 1 < len(parts) and not (stay[i + 1] and any(stay[: i + 1])):
+                    self._clear(behind, behind)
+            if not any(stay):
+                self._clear(let, end)
+        return done
+
+    def _is_constant(self, start: int, end: int, refs: dict[str, list[int]]) -> bool:
+        name, number = self.tokens[start], self.tokens[start + 2]
+        places = refs.get(name, [])
+        if end != start + 3 or not re.fullmatch(r"\d*\.?\d+", number) or start not in places:
+            return False
+        for j in places:
+            after, before = "".join(self.tokens[j + 1 : j + 4]), "".join(self.tokens[j - 2 : j])
+            given = _GIVEN.match(after) or before in ("++", "--") or after[:1] in (".", "?")
+            if self.roles[j] != _PLAIN or (given and j != start):
+                return False
+        return (len(places) - 1) * (len(number) - 2) <= len(number) + 4
+
+    def _clear(self, first: int, last: int) -> None:
+        for i in range(self.at[first], self.at[last] + 1):
+            self.texts[i] = ""
+
+    def tight(self) -> Iterator[str]:
+        """All of it, without spaces that nothing needs: squeezing leaves those in templates."""
+        last = ""
+        for i, text in enumerate(self.texts):
+            if text != " " or _NEEDS_SPACE.search(last + self.texts[i + 1][:1]):
+                yield text
+                last = text[-1:] or last
 
     def _is_name(self, j: int) -> bool:
         first = self.tokens[j][:1]
@@ -298,6 +350,11 @@ def with_free_names(text: str) -> tuple[str, set[str]]:
         bound.append((j, role, holder))
         for scope in chain[: depth + 1]:
             scope.used[holder, name] = None
+    refs: dict[str, list[int]] = {}
+    for j, _, holder in bound:
+        if holder is program.scopes[0]:
+            refs.setdefault(program.tokens[j], []).append(j)
+    done = program.constants(refs)
     for scope in program.scopes:
         taken = {
             holder.to[name] if holder else name
@@ -307,9 +364,9 @@ def with_free_names(text: str) -> tuple[str, set[str]]:
         rest = (name for name in _names() if name not in taken and name not in _WORDS)
         scope.to = {name: next(rest) for holder, name in scope.used if holder is scope}
     for j, role, holder in bound:
-        if holder:
+        if holder and j not in done:
             old = program.tokens[j]
             new = holder.to[old]
             whole = {_SHORT: f"{old}:{new}", _EXPORT: f"{new} as {old}"}
             program.texts[program.at[j]] = whole.get(role, new)
-    return "".join(program.texts), free
+    return "".join(program.tight()), free

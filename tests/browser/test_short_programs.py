@@ -12,6 +12,15 @@ pytestmark = pytest.mark.browser
 RESULT = "text => import('data:text/javascript,' + encodeURIComponent(text)).then(m => m.default)"
 
 PROGRAMS = {
+    "names of numbers, some of which change": """
+        const WIDE = 12, TALL = 0.5, told = "told", MANY = 123456789;
+        let count = 0, steps = 1, sum = 2, last = 3, first = 4;
+        const LAST = 7;
+        const one = () => { count++; steps += WIDE; sum = TALL; --last; ({ first } = { first: 5 }); };
+        one();
+        const many = [MANY, MANY, MANY, MANY], { length = LAST } = {}, fixed = 2, at = 3;
+        export default [WIDE === 12 ? WIDE : TALL, -TALL, `${TALL}${told}`, count, steps, sum,
+          last, first, many, length, fixed.toFixed(1), { at }, WIDE - -TALL, LAST == 7];""",
     "a name of a block, and of what is around": """
         const part = "outer";
         function both(list) { const seen = [];

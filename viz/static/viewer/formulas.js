@@ -463,3 +463,7 @@ export function seedsOf(trace, t) {
   });
 }
 export const nodeName = (node) => plain(symbolRuns(labelOf(node)));
+export const namesOf = (trace) => {
+  const byId = new Map(trace.nodes.map((node) => [node.id, nodeName(node)]));
+  return (id) => byId.get(id) ?? id;
+};

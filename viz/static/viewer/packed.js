@@ -5,9 +5,10 @@ import { inflated } from "./inflated.js";
 import { NESTED } from "./nested.js";
 
 export async function unpacked(bytes) {
-  const found = await inflated(bytes).json();
-  return found.formulas ? wholeTrace(found) : found;
+  return wholeTrace(await inflated(bytes).json());
 }
+
+export const wholeTrace = (found) => (found.formulas ? unpackedTrace(found) : found);
 
 export function fromBase64(text) {
   const letters = atob(text),
@@ -18,7 +19,7 @@ export function fromBase64(text) {
 
 // Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
 // many it has.
-function wholeTrace({ formulas, filled: packed, ...trace }) {
+function unpackedTrace({ formulas, filled: packed, ...trace }) {
   const { nodes, edges, steps } = trace,
     numberOf = new Map(nodes.map((node, i) => [node.id, i])),
     packedOf = new Map();

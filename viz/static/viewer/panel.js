@@ -5,9 +5,9 @@ import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { columnOf, key } from "./fold.js";
-import { arithmetic, columnName, equation, labelOf } from "./formulas.js";
+import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./numbers.js";
-import { explained, namesOf, passText, phaseOf, sentence } from "./speech.js";
+import { passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
@@ -209,4 +209,14 @@ export function drawPanel(trace, t, stateAt, inputs) {
       fitted(shown);
     },
   };
+}
+
+// What the functions in a formula do, a line each: what a pointer on it shows.
+function explained(tokens, t) {
+  const names = new Set(JSON.stringify(tokens).match(/(?<="t":"fn","text":")\w+/g));
+  return [...names]
+    .map((name) => `fn_${name}`)
+    .filter((key) => t(key) !== key)
+    .map((key) => t(key))
+    .join("\n");
 }

@@ -1,7 +1,7 @@
 // The sentence of a step. A Trace brings its sentences in English; in another language they are
 // written from what the step says as data.
 
-import { nodeName, plain, ruleOf, runs } from "./formulas.js";
+import { plain, ruleOf, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
 // names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
@@ -17,16 +17,6 @@ function toldReason({ nonfinite: told }, t) {
   if (!told) return [];
   const [what, where] = [told.what, told.where ?? []].map((tokens) => plain(runs(tokens)));
   return [t(`say_${told.why}`, { what, where, kind: short(told.kind) })];
-}
-
-// What the functions in a formula do, a line each: what a pointer on it shows.
-export function explained(tokens, t) {
-  const names = new Set(JSON.stringify(tokens).match(/(?<="t":"fn","text":")\w+/g));
-  return [...names]
-    .map((name) => `fn_${name}`)
-    .filter((key) => t(key) !== key)
-    .map((key) => t(key))
-    .join("\n");
 }
 
 // What a step does; in a comparison, of a step that only the second Trace has, whose it is, too.
@@ -111,8 +101,3 @@ export function passText(trace, t, index) {
     at = seeds?.length === same.length ? seeds[k] : null;
   return t(at ? "passSeeded" : "passPlain", { mode: t(mode), k: k + 1, n: same.length, at });
 }
-
-export const namesOf = (trace) => {
-  const byId = new Map(trace.nodes.map((node) => [node.id, nodeName(node)]));
-  return (id) => byId.get(id) ?? id;
-};

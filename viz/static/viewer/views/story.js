@@ -2,8 +2,8 @@
 
 import { h, onceDrawn } from "../dom.js";
 import { columnOf } from "../fold.js";
-import { equation } from "../formulas.js";
-import { namesOf, sentence } from "../speech.js";
+import { equation, namesOf } from "../formulas.js";
+import { sentence } from "../speech.js";
 
 const MOST_TOLD = 200; // steps listed: those before the present one
 
