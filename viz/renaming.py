@@ -154,11 +154,10 @@ class _Tokens:
 
     def tight(self) -> Iterator[str]:
         """All of it, without spaces that nothing needs: squeezing leaves those in templates."""
-        last = ""
-        for i, text in enumerate(self.texts):
-            if text != " " or _NEEDS_SPACE.search(last + self.texts[i + 1][:1]):
+        texts = [*filter(None, self.texts), ""]
+        for i, text in enumerate(texts):
+            if text != " " or _NEEDS_SPACE.search(texts[i - 1][-1:] + texts[i + 1][:1]):
                 yield text
-                last = text[-1:] or last
 
     def _is_name(self, j: int) -> bool:
         first = self.tokens[j][:1]

@@ -16,7 +16,8 @@ PROGRAMS = {
         const WIDE = 12, TALL = 0.5, told = "told", MANY = 123456789;
         let count = 0, steps = 1, sum = 2, last = 3, first = 4;
         const LAST = 7;
-        const one = () => { count++; steps += WIDE; sum = TALL; --last; ({ first } = { first: 5 }); };
+        const one = () => { count++; steps += WIDE; sum = TALL; --last;
+          ({ first } = { first: 5 }); };
         one();
         const many = [MANY, MANY, MANY, MANY], { length = LAST } = {}, fixed = 2, at = 3;
         export default [WIDE === 12 ? WIDE : TALL, -TALL, `${TALL}${told}`, count, steps, sum,
