@@ -80,6 +80,36 @@ def test_the_page_is_accessible_and_shows_every_view(view, visit, axe, history):
         assert curve.locator(".mt-axis").all_text_contents()[-1] == "Epoch"
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (878, 715)])
+def test_curves_surface_and_network_end_with_the_window_and_what_is_below_scrolls(
+    view, visit, history, size
+):
+    """The last size is that of a notebook in JupyterLab at 1280 by 800, where the view had 1,586
+    pixels (November 2026)."""
+    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = view(history)
+    assert root.bounding_box()["height"] <= size[1] - 32
+    ends = [
+        box["y"] + box["height"]
+        for box in (panel.bounding_box() for panel in root.locator(".mt-panel").all()[:4])
+    ]
+    assert max(ends) < size[1] - 16, "loss, accuracy, surface and network"
+    panels = root.locator(".mt-panels")
+    scrolls = panels.evaluate("e => e.scrollHeight > e.clientHeight + 1")
+    assert scrolls == (panels.get_attribute("tabindex") == "0")
+    visit.page.set_viewport_size({"width": size[0], "height": size[1] - 80})
+    visit.page.wait_for_function("() => document.documentElement.scrollHeight <= innerHeight")
+    if size[0] == 878:
+        panels.focus()
+        visit.page.keyboard.press("PageDown")
+        visit.page.wait_for_function("() => document.querySelector('.mt-panels').scrollTop > 0")
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    visit.page.wait_for_function(
+        "() => !document.querySelector('.mt-panels').hasAttribute('tabindex')"
+    )
+    assert root.bounding_box()["height"] > 1_000, "a phone scrolls the page"
+
+
 def test_the_boundary_follows_the_model_between_the_cells(view, history):
     """Each end of it lies between the centres of two neighbours, anywhere, and not in steps."""
     surface = view(history).locator("svg[aria-label^='Decision']")

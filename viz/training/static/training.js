@@ -2,6 +2,7 @@
 // what the document minigrad.history/1 says (viz/training/history.py), and computes nothing but
 // places and colours. Its words stand with the stepper's, in one table.
 
+import { windowOf } from "../../static/viewer/arrange.js";
 import { h, s } from "../../static/viewer/dom.js";
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { keepKeys } from "../../static/viewer/quiet.js";
@@ -45,7 +46,7 @@ export function mount(
     root.setAttribute("aria-label", state.history.title || t("training"));
     parts.title = h(`h${level}`, { class: "mt-title" });
     parts.status = h("span", { class: "mt-status", role: "status" });
-    parts.curves = h("div", { class: "mt-row" });
+    parts.curves = h("div", { class: "mt-row mt-curves" });
     parts.slider = h("input", {
       type: "range",
       min: 0,
@@ -68,7 +69,7 @@ export function mount(
       parts.slider,
       parts.epoch,
     );
-    parts.views = h("div", { class: "mt-row mt-packed" });
+    parts.views = h("div", { class: "mt-row" });
     parts.table = h("div", {});
     parts.details = h(
       "details",
@@ -76,14 +77,36 @@ export function mount(
       h("summary", {}, t("asTable")),
       parts.table,
     );
-    root.append(
-      h("div", { class: "mt-top" }, parts.title, parts.status),
+    parts.panels = h(
+      "div",
+      { class: "mt-panels", role: "group", "aria-label": t("training") },
       parts.curves,
-      parts.scrub,
       parts.views,
       parts.details,
     );
+    root.append(
+      h("div", { class: "mt-top" }, parts.title, parts.status),
+      parts.scrub,
+      parts.panels,
+    );
     draw();
+  }
+
+  // The panels end with the window, and scroll, where two or more stand beside one another: the
+  // curves above, below them pictures of the height that is left.
+  function fit() {
+    const { panels } = parts,
+      below = (part, other) => part.getBoundingClientRect().top - other.getBoundingClientRect().top,
+      room = windowOf(root) - below(panels, root) - AROUND / 2,
+      square = panels.querySelector(".mt-square")?.parentElement,
+      above = square ? below(square, panels) + panels.scrollTop : 0,
+      ends = columnsOf(Infinity) > 1;
+    panels.style.maxHeight = ends ? `${Math.round(Math.max(LEAST, room))}px` : "";
+    const tall = Math.round(Math.max(LOWEST, room - above - AROUND_SQUARE));
+    panels.style.setProperty("--mt-tall", ends ? `${tall}px` : "none");
+    // by keys, too
+    if (panels.scrollHeight > panels.clientHeight + 1) panels.setAttribute("tabindex", "0");
+    else panels.removeAttribute("tabindex");
   }
 
   // The width of a drawing in its panel: drawn in pixels, its letters are of one size everywhere.
@@ -94,10 +117,15 @@ export function mount(
     WIDEST_SQUARE = 430,
     SINGLE = 653,
     FRAME = 26,
+    AROUND_SQUARE = 60, // the head of its panel, and what is around it
+    LOWEST = 160,
     AROUND = 32; // as training.css has them
+  const innerWidth = () => (root.clientWidth || 720) - AROUND;
+  const columnsOf = (many) =>
+    Math.max(1, Math.min(many, Math.floor((innerWidth() + GAP) / (LEAST + GAP))));
   function widthOf(many) {
-    const inner = (root.clientWidth || 720) - AROUND,
-      columns = Math.max(1, Math.min(many, Math.floor((inner + GAP) / (LEAST + GAP)))),
+    const inner = innerWidth(),
+      columns = columnsOf(many),
       own = (inner - GAP * (columns - 1)) / columns;
     return Math.round(Math.max(200, (inner > SINGLE ? Math.min(own, WIDEST) : own) - FRAME));
   }
@@ -146,7 +174,7 @@ export function mount(
       : t("nothingRecorded");
     const groups = Object.entries(grouped(names)),
       ground = snapshots.length ? null : state.history.landscape, // else it follows the scrubber
-      wide = widthOf(groups.length + (ground ? 1 : 0));
+      wide = widthOf(groups.length + (snapshots.length ? 3 : ground ? 1 : 0));
     parts.curves.replaceChildren(
       ...groups.map(([word, members]) => curves(word, members, wide)),
       ...(ground ? [landscape(Infinity, wide)] : []),
@@ -156,6 +184,7 @@ export function mount(
     drawTable(names);
     drawSnapshot();
     markEpoch();
+    fit();
   }
 
   // Long: a closure, whose functions share these elements and the state.
@@ -253,7 +282,7 @@ export function mount(
       },
       t("logarithmic"),
     );
-    return panel(t(`curves_${word}`), [toggle], legend, h("div", { class: "mt-body" }, svg));
+    return panel(t(`curves_${word}`), [legend, toggle], h("div", { class: "mt-body" }, svg));
   }
 
   function markEpoch() {
@@ -294,14 +323,17 @@ export function mount(
     if (snapshot.surface) views.push(surface(snapshot));
     if (snapshot.network) views.push(network(snapshot));
     const sizes = sizesPicture(state.history, snapshot, widthOf(3), t);
-    if (sizes) views.push(shown("sizes", sizes));
+    if (sizes) {
+      views.push(shown("sizes", sizes));
+      views.at(-1).classList.add("mt-sizes");
+    }
     if (Object.keys(snapshot.weights).length) views.push(histograms(snapshot));
     parts.views.replaceChildren(...views);
     if (focus) root.querySelector(`[data-key="${focus}"]`)?.focus();
   }
 
   const shown = (word, { legend, svg }, tools = [], look = "mt-body") =>
-    panel(t(word), tools, legend, h("div", { class: look }, svg));
+    panel(t(word), [legend, ...tools], h("div", { class: look }, svg));
   const landscape = (until, wide) =>
     shown("landscape", landscapePicture(state.history, until, wide, t, root), [], SQUARE);
 
@@ -364,7 +396,7 @@ export function mount(
         ),
       ),
     );
-    return panel(t("surface"), [], legend, h("div", { class: SQUARE }, svg));
+    return panel(t("surface"), [legend], h("div", { class: SQUARE }, svg));
   }
 
   // The lines between the classes: each class is positive where it is the likeliest.
@@ -513,7 +545,7 @@ export function mount(
         t("negative"),
       ),
     );
-    return panel(t("network"), [select], legend, h("div", { class: SQUARE }, svg));
+    return panel(t("network"), [legend, select], h("div", { class: SQUARE }, svg));
   }
   function exampleMenu(many, example) {
     return h(
@@ -711,9 +743,11 @@ export function mount(
   const look = () => getComputedStyle(root).backgroundColor;
   let drawn = [root.clientWidth, look()];
   // Draws again at another width, and in another theme: the surface is painted in its colours.
-  function follow() {
+  function follow({ type }) {
     const [wide, was] = drawn;
-    if (!root.clientWidth || (Math.abs(root.clientWidth - wide) < 8 && look() === was)) return;
+    if (!root.clientWidth) return;
+    if (Math.abs(root.clientWidth - wide) < 8 && look() === was)
+      return type === "resize" && fit();
     drawn = [root.clientWidth, look()];
     const key = root.contains(document.activeElement) && document.activeElement.className;
     draw();
@@ -724,11 +758,12 @@ export function mount(
   // the page outlives a view whose cell is run again; JupyterLab shows nothing while it changes
   // the theme
   const kept = new WeakRef(follow),
-    told = () => requestAnimationFrame(() => kept.deref()?.()),
+    told = (event) => requestAnimationFrame(() => kept.deref()?.(event)),
     themed = new MutationObserver(told);
   for (const one of [root, document.body])
     themed.observe(one, { attributeFilter: ["data-theme", "data-jp-theme-light"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", told);
+  addEventListener("resize", told); // of the window, whose end is the panels'
   return root;
 }
 
