@@ -22,7 +22,7 @@ from minigrad.viz import scale, texts
 from minigrad.viz.bundle import script, stylesheet, with_its_rules, with_its_words
 from minigrad.viz.grouping import may_group
 from minigrad.viz.html_document import html_document, source_hash
-from minigrad.viz.layout import with_layout
+from minigrad.viz.layout import placed
 from minigrad.viz.numbers import short
 from minigrad.viz.packing import pack
 from minigrad.viz.prepared import prepared
@@ -237,7 +237,7 @@ def to_html(
     check(trace)
     if scale.too_large(trace):
         return overview_page(trace, title, lang)
-    shown = with_layout(trace)
+    shown = placed(trace)
     if title is not None:
         shown["title"] = title
     return page(

@@ -209,6 +209,8 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     full = [*head, TextRun(" = "), *expression]
     if "lines" in node:  # a drawn box is as wide as it must be
         return full if node["label"]["base"] else expression
+    if sum(len(r.text) for r in full) <= 30:  # most are so short
+        return full
     near = (r._replace(text=_of_its_layer(r.text)) if r.italic else r for r in expression)
     brief = [*head, TextRun(" = "), *near]
     for line in (full, brief):

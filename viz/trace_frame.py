@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz import scale
-from minigrad.viz.layout import with_layout
+from minigrad.viz.layout import placed
 from minigrad.viz.page import framed, link, options_of, plain_table, recorded, text_table
 from minigrad.viz.reading import check
 from minigrad.viz.texts import words
@@ -23,7 +23,7 @@ class TraceFrame:
         self, trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
     ):
         self.options = options_of(step, lang, views)
-        self.trace = dict(trace) if scale.too_large(check(trace)) else with_layout(trace)
+        self.trace = dict(trace) if scale.too_large(check(trace)) else placed(trace)
         self.step = step
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:

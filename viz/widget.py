@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.bundle import script, stylesheet
-from minigrad.viz.layout import with_layout
+from minigrad.viz.layout import placed
 from minigrad.viz.packed_widget import PackedWidget, program_trait, traitlets
 from minigrad.viz.page import options_of, packed, text_table
 from minigrad.viz.prepared import prepared
@@ -81,7 +81,7 @@ class Stepper(PackedWidget):
     def _shown(self, trace: Any, lang: str) -> dict[str, Any]:
         if too_large(check(trace)):
             raise TooLarge("Stepper: " + as_text(overview(trace), lang))
-        return with_layout(trace)
+        return placed(trace)
 
     def _length(self) -> int:
         return len(self.trace.get("steps", []))

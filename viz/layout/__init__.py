@@ -50,7 +50,10 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
         ValueError: an unknown engine.
         ModuleNotFoundError: an engine that was asked for by name is not installed.
     """
-    check(trace)
+    return _layout(check(trace), engine)
+
+
+def _layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     if engine not in ENGINES:
         raise ValueError(f"layout: unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
     sizes = tuple((name, *size) for name, size in boxes(trace).items())
@@ -65,8 +68,12 @@ def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
     """The Trace itself as a dict, with a layout added if it has none. The argument is not
     changed.
     """
-    check(trace)
-    return dict(trace) if trace.get("layout") else {**trace, "layout": layout(trace)}
+    return placed(check(trace))
+
+
+def placed(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """:func:`with_layout` of a Trace that has been checked."""
+    return dict(trace) if trace.get("layout") else {**trace, "layout": _layout(trace)}
 
 
 def with_lines(trace: Mapping[str, Any]) -> dict[str, Any]:

@@ -226,37 +226,42 @@ def _reduce_crossings(rows: Rows, links: tuple[Links, Links]) -> Rows:
 def _positions(
     rows: Rows, links: tuple[Links, Links], heights: Mapping[Vertex, float]
 ) -> dict[Vertex, float]:
-    left, right = links
     y: dict[Vertex, float] = {}
-    for row in rows:  # start: each layer stacked, its middle at 0
-        stack = _stack(row, heights)
+    stacks = [_stack(row, heights) for row in rows]
+    for row, stack in zip(rows, stacks, strict=True):  # start: each layer's middle is at 0
         middle = stack[-1] / 2
         y.update({v: at - middle for v, at in zip(row, stack, strict=True)})
 
-    def settle(at: int, sides: Sequence[Links]) -> None:
+    def pulled(v: Vertex, side: Links) -> list[tuple[Vertex, float]]:
+        """The neighbours on one side, with their weights: passing edges are kept straight."""
+        node = isinstance(v, str)
+        return [(u, 1.0 if node or isinstance(u, str) else 8.0) for u in side.get(v, ())]
+
+    to_left, to_right = ({v: pulled(v, side) for v in y} for side in links)
+    to_both = {v: to_left[v] + to_right[v] for v in y}
+
+    def settle(at: int, near: Mapping[Vertex, list[tuple[Vertex, float]]]) -> None:
         row = rows[at]
         wanted, weights = [], []
         for v in row:
             total = weight = 0.0
-            for side in sides:
-                for u in side.get(v, ()):
-                    # keep passing edges straight
-                    w = 1.0 if isinstance(v, str) or isinstance(u, str) else 8.0
-                    total += w * y[u]
-                    weight += w
+            for u, w in near[v]:
+                total += w * y[u]
+                weight += w
             wanted.append(total / weight if weight else y[v])
             weights.append(weight or 0.01)
-        y.update(zip(row, _fit(wanted, weights, _stack(row, heights)), strict=True))
+        y.update(zip(row, _fit(wanted, weights, stacks[at]), strict=True))
 
     inner = range(len(rows))
-    for _ in range(SWEEPS // 2):
-        for at in inner[1:]:
-            settle(at, (left,))
-        for at in reversed(inner[:-1]):
-            settle(at, (right,))
-    for _ in range(2):
-        for at in inner:
-            settle(at, (left, right))
+    there_and_back = [(at, to_left) for at in inner[1:]]
+    there_and_back += [(at, to_right) for at in reversed(inner[:-1])]
+    for most, sweep in (SWEEPS // 2, there_and_back), (2, [(at, to_both) for at in inner]):
+        for _ in range(most):
+            before = y.copy()
+            for at, near in sweep:
+                settle(at, near)
+            if y == before:  # so it stays
+                break
     return y
 
 
