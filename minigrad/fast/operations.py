@@ -31,7 +31,7 @@ from ..backend import (
 from ..core import primitive
 from ..core.forward import push_tangents
 from ..core.graph import OpNode, next_sequence_number, state
-from ..core.observe import observers
+from ..core.observe import observation, observers
 from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Plan, Primitive
 from ..core.tensor import Tensor, ensure_version, record, wrap
 from ..core.views import mark_view
@@ -89,7 +89,7 @@ def call_unary(prim: Primitive) -> Callable[..., Any]:
     view, recorded = prim.view, prim.kind != "constant"
 
     def run(a: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
-        if observers:
+        if observers and observation.listening:
             return otherwise(a, params)
         x = a
         kind = type(a)
@@ -166,7 +166,7 @@ def call_binary(prim: Primitive, otherwise: Callable[..., Any] | None = None) ->
 
     # Long: straight-line code.
     def run(a: Any, b: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
-        if observers:
+        if observers and observation.listening:
             return general(a, b, params)
         x, y = a, b
         left = right = tangents = None
@@ -269,7 +269,8 @@ def call_nary(prim: Primitive) -> Callable[..., Any]:
 
     # Long: straight-line code.
     def run(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        if observers or (count is not None and len(args) != count):
+        listening = observers and observation.listening
+        if listening or (count is not None and len(args) != count):
             return otherwise(args, params)
         arrays: list[Any] = []
         parents: list[Any] = []

@@ -21,7 +21,9 @@ from .schema import inner_formulas
 Trace = dict[str, Any]
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
 _ACCENTS = _DOT + _BAR + _LINE
-_SPACED = frozenset("+−·/=×@∗→≈<>≤≥≠∧∨&|") | {"+=", "//", "mod", "xor"}
+_SET = {sign: f" {sign} " for sign in (*"+−·/=×@∗→≈<>≤≥≠∧∨&|", "+=", "//", "mod", "xor")}
+_SET[","] = ", "
+"""Operators with the spaces that they are set with."""
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
 CHOSEN = 3
@@ -206,12 +208,14 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
         kind = token["t"]
         if kind == "op":
             piece = token["text"]
-            if piece in _SPACED and not (piece == "−" and is_sign(tokens, i)):  # as in −x
-                piece = f" {piece} "
-            out += ", " if piece == "," else piece
+            sign = piece == "−" and is_sign(tokens, i)  # as in −x
+            out += piece if sign else _SET.get(piece, piece)
             continue
         if kind == "sym":
-            piece = accented(token["base"], token.get("accent")) + str(token.get("sub", ""))
+            base, accent = token["base"], token.get("accent")
+            piece = accented(base, accent) if accent else base
+            if "sub" in token:
+                piece += str(token["sub"])
         elif kind == "num":
             piece = number(token["value"])
         elif kind == "frac":

@@ -34,4 +34,7 @@ def fewer_collections() -> Iterator[None]:
             own = _thresholds[0]
             _thresholds.pop()
             if not _thresholds:
+                if not gc.get_freeze_count():  # what was made counts as old, and is not read now
+                    gc.freeze()
+                    gc.unfreeze()
                 gc.set_threshold(*own)

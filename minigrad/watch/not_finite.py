@@ -109,10 +109,11 @@ def explain(
     origins: dict[tuple[str, str], tuple[Any, str]] = {}  # the cell that was first, and its kind
     for step in steps:
         for node, column, shown in step["writes"]:
-            cell, found = (node, column), kind(shown)
+            found = None if type(shown) is float else kind(shown)  # as most are
             if found is None:
-                origins.pop(cell, None)
+                origins.pop((node, column), None)
                 continue
+            cell = node, column
             read = [tuple(one) for one in step["reads"]]
             if column == "g" and "uses" not in step:  # a rule that may read anything
                 read += [(end, "v") for edge in step["edges"] for end in ends[edge]]

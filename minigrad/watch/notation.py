@@ -353,7 +353,7 @@ def is_signed(token: Token) -> bool:
     if token["t"] != "num":
         return False
     v = token["value"]
-    if isinstance(v, dict | str):
+    if type(v) is not float and isinstance(v, dict | str):
         return v == "-inf" or "re" in v
     return bool(v < 0 or (v == 0 and math.copysign(1, v) < 0))
 
@@ -368,7 +368,7 @@ def derivative(of: str, by: str, which: str = "") -> Token:
     below: Tokens = [symbol(by)]
     if which:
         below = [op("("), {"t": "text", "text": f"{which}\u00a0"}, *below, op(")")]
-    return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), *below]}
+    return {"t": "frac", "num": [{"t": "op", "text": "∂"}, symbol(of)], "den": [op("∂"), *below]}
 
 
 def occurrence(slot: int, edges: Iterable[Mapping[str, Any]]) -> str:

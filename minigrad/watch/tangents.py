@@ -122,7 +122,8 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
             one = one if on_arrays else wrap(one)
             read = [primitive.read_source(source, args, result) for source in rule.sources]
             keywords = rule.keyword_arguments(call.params, index)
-            found[index] = array_of(rule.upcasting(one, *read, **keywords))
+            function = rule.function if a.dtype in backend.SINGLE_OR_DOUBLE else rule.upcasting
+            found[index] = array_of(function(one, *read, **keywords))
     return found
 
 

@@ -335,6 +335,7 @@ class TraceRecorder(TraceWriter):
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""
+        self.blocks.follow(False)  # first: whatever runs while lines are followed takes longer
         if self._is_own_rule(event):  # what it computes is no step
             others = tuple([one for one in event.listening if one is not self])
             observe.observation.listening = others

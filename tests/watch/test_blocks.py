@@ -1,7 +1,9 @@
 """What a Trace says of the program: calls, loops and rounds; what conditions decided; what the
 function raised."""
 
+import gc
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,6 +14,7 @@ from minigrad.observers import observing
 from minigrad.trace import TraceError, check_laws, validate
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
+from minigrad.watch.cycle_collector import fewer_collections
 
 
 def squashed(h, w):
@@ -49,6 +52,42 @@ def test_rounds_are_counted_and_those_without_an_operation_too():
         [loop, ("round", "2", None)],
         [loop, ("round", "5", None)],
     ]
+
+
+def test_rounds_are_counted_on_after_an_operation_that_is_refused():
+    def undaunted(x):
+        for i in range(5):
+            if i % 2 == 0:
+                with suppress(TypeError, ValueError):
+                    x = mg.sin("no number") if i else x @ x
+            else:
+                x = x * 2
+        return x
+
+    trace = traced(undaunted, 1.0)
+    loop = ("loop", "for i in range(5)", 5)
+    found = [labels(trace, v) for v in operations(trace)]
+    assert found == [[loop, ("round", "2", None)], [loop, ("round", "4", None)]]
+
+
+def test_what_a_recording_made_is_not_read_again_when_it_ends():
+    collector, before, frozen = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()
+    gc.enable()
+    gc.unfreeze()
+    gc.set_threshold(700, *before[1:])
+    try:
+        with fewer_collections():
+            made = [[] for _ in range(5_000)]
+        assert gc.get_count()[0] < 700 and gc.get_freeze_count() == 0
+        gc.freeze()
+        with fewer_collections():
+            made.append([])
+        assert gc.get_freeze_count(), "what the program has frozen stays so"
+    finally:
+        if not frozen:
+            gc.unfreeze()
+        gc.set_threshold(*before)
+        (gc.enable if collector else gc.disable)()
 
 
 def test_loops_nest_and_begin_again_in_each_round_of_the_outer_one():
