@@ -104,9 +104,8 @@ def parts(
         text = (instead or {}).get("/".join(path.parts[-2:])) or path.read_text(encoding="utf-8")
         if path.name == "views.js":
             text = _without_views(text, without)
-        lines = f"\n{text}"
-        for name in [*(found for _, found in _JSON.findall(lines)), *_IMPORT.findall(lines)]:
-            visit(Path(os.path.normpath(path.parent / name)))
+        for one in _imported(path, text):
+            visit(one)
         open_.pop()
         done[path] = text
 
@@ -136,7 +135,7 @@ def script(
     for name in first:
         path = STATIC / "viewer" / f"{name}.js"
         modules |= parts(path, without, instead)
-    text = as_one(modules)
+    text = as_one(_deepest_first(modules))
     return in_english(text) if lang == "en" else text
 
 
@@ -150,6 +149,27 @@ def _constants_of_numbers() -> str:
 def of_numbers() -> dict[str, str]:
     """Parts of the viewer as they are where all values are single numbers."""
     return {**OF_NUMBERS, "viewer/constants.json": _constants_of_numbers()}
+
+
+def _imported(path: Path, text: str) -> list[Path]:
+    lines = f"\n{text}"
+    names = [*(found for _, found in _JSON.findall(lines)), *_IMPORT.findall(lines)]
+    return [Path(os.path.normpath(path.parent / name)) for name in names]
+
+
+def _deepest_first(modules: Mapping[Path, str]) -> dict[Path, str]:
+    """Each module behind those that it imports, and of those that may come next the one with the
+    longest chain of imports: the program compresses better than in the order of reading."""
+    needs = {path: _imported(path, text) for path, text in modules.items()}
+    depth: dict[Path, int] = {}
+    for path in modules:  # behind those that it imports
+        depth[path] = 1 + max((depth[one] for one in needs[path]), default=0)
+    found: dict[Path, str] = {}
+    while len(found) < len(modules):
+        ready = [p for p in modules if p not in found and found.keys() >= {*needs[p]}]
+        path = max(ready, key=lambda one: (depth[one], str(one)))
+        found[path] = modules[path]
+    return found
 
 
 def as_one(modules: Mapping[Path, str]) -> str:
