@@ -7,8 +7,8 @@ const PHONE = 560, // as in the stylesheet
   SIDE_WIDTH = 230,
   BETWEEN = 16,
   ROWS_APART = 12, // between the graph and the source below it, beside the table
-  LOWEST_GRAPH = 200, // pixels of the graph's height, in however low a window
-  LOW_ON_PHONE = 160,
+  LOWEST_GRAPH = 200, // pixels of the graph's height, in a low window
+  LOWEST = 160, // on a phone, and where three rows of the table need the rest
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
   LOWEST_SOURCE = 72, // below its head
@@ -127,13 +127,14 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   // rows where the graph would be small then.
   function roomOfGraph(found, under) {
     const room = roomBelow(root, graph);
-    if (isPhone(root)) return Math.max(LOW_ON_PHONE, room - table.least() - BETWEEN);
+    if (isPhone(root)) return Math.max(LOWEST, room - table.least() - BETWEEN);
     const tall = graph.flat().height * graph.comfortable,
       few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
     const below = found
       ? under && Math.min(source.box.offsetHeight, SOURCE)
       : Math.min(right.offsetHeight, few);
     const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;
-    return Math.max(LOWEST_GRAPH, room - taken);
+    const low = Math.max(LOWEST, room - LOWEST_TABLE - BETWEEN);
+    return Math.max(Math.min(LOWEST_GRAPH, low), room - taken);
   }
 }
