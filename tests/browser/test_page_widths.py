@@ -311,7 +311,7 @@ def test_a_view_scrolls_inside_itself_by_keys_and_says_the_sum_below_what_is_poi
 
 
 def test_on_a_phone_an_opened_view_is_brought_into_view_and_a_step_moves_nothing(show):
-    viewer = show(all_samples()["seed"], 390, 844, step=5)
+    viewer = show(all_samples()["seed"], 390, 844, step=22)
     viewer.get_by_label("View").click()
     viewer.get_by_role("checkbox", name="Every step").check()
     viewer.page.wait_for_function(
@@ -326,9 +326,11 @@ def test_on_a_phone_an_opened_view_is_brought_into_view_and_a_step_moves_nothing
     before = viewer.page.evaluate("scrollY")
     viewer.page.keyboard.press("ArrowRight")
     viewer.page.wait_for_timeout(300)
-    assert viewer.page.evaluate("scrollY") == before and step_of(viewer) == 6
+    assert viewer.page.evaluate("scrollY") == before and step_of(viewer) == 23
     bar = viewer.locator(".mg-bar").bounding_box()
     assert bar["y"] == 0, "the buttons stay above it"
+    view = viewer.locator("[data-view='story']").bounding_box()
+    assert view["height"] < 0.75 * 844 and view["y"] > bar["height"], "and nothing is below them"
 
 
 GRAPH = """(root) => {
