@@ -24,6 +24,7 @@ from minigrad.viz.layout.measure import is_wide
 from minigrad.viz.picture import xdot
 from minigrad.viz.picture.marks import STYLES, Box, palette
 from minigrad.viz.picture.write_svg import svg
+from minigrad.viz.texts import words
 
 from minigrad.watch.notation import written_index
 
@@ -115,7 +116,7 @@ def to_svg(drawing: Any) -> str:
 
     Raises RuntimeError if that is needed and there is neither.
     """
-    return _svg(_picture(drawing))
+    return _svg(_picture(drawing), drawing)
 
 
 def _picture(drawing: Any) -> xdot.DisplayList:
@@ -128,12 +129,14 @@ def _picture(drawing: Any) -> xdot.DisplayList:
     return xdot.DisplayList(marks, dict(STYLES), wide, high)
 
 
-def _svg(found: xdot.DisplayList, inline: bool = False) -> str:
+def _svg(found: xdot.DisplayList, drawing: Any, inline: bool = False) -> str:
     """inline: on the ground of the page that it is a part of."""
+    t = drawing.drawn.words if hasattr(drawing, "drawn") else words()
     marks, styles, wide, high = found
     marks = [m for m in marks if not (inline and isinstance(m, Box) and m.role == "surface")]
     unit = "" if styles == STYLES else "pt"
-    return svg(marks, wide, high, styles=styles, unit=unit, inline=inline)
+    named = {"title": t("graph"), "lang": t.lang}
+    return svg(marks, wide, high, styles=styles, unit=unit, inline=inline, **named)
 
 
 def _instructions(source: str) -> str:
@@ -233,8 +236,8 @@ def drawing_class() -> Any:
             """What a notebook asks for: inline, since an image does not follow its theme."""
             found = _picture(self)
             return {
-                "image/svg+xml": _svg(found),
-                "text/html": f'<div style="overflow:auto">{_svg(found, inline=True)}</div>',
+                "image/svg+xml": _svg(found, self),
+                "text/html": f'<div style="overflow:auto">{_svg(found, self, inline=True)}</div>',
             }
 
         def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:

@@ -76,6 +76,13 @@ def test_a_drawing_in_a_file_follows_the_readers_preference(visit, tmp_path):
     assert palette()["surface"][1] in path.read_text(encoding="utf-8")
 
 
+def test_a_drawing_has_a_name_for_screen_readers(visit, tmp_path, axe):
+    inside = drawing()._repr_mimebundle_()["text/html"]
+    open_text(visit, tmp_path, f"<title>a</title><main><h1>a</h1>{inside}</main>", "svg")
+    axe(visit.page, "svg")
+    assert visit.page.locator("svg > title").text_content() == "Graph"
+
+
 def test_no_text_is_wider_than_its_box(visit, tmp_path):
     """Whatever the font: here those of the stylesheet's that are widest."""
     inside = drawing()._repr_mimebundle_()["text/html"]

@@ -40,7 +40,7 @@ def not_left_on_the_stage(visit):
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
-def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trace, size):
+def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, axe, trace, size):
     k = step_at(trace, "adjoint", "x2") - 1
     viewer, page = show(trace, *size, step=k + 1), visit.page
     before = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
@@ -71,6 +71,7 @@ def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trac
         assert box["y"] >= 0 and box["y"] + box["height"] <= screen["height"]
     assert viewer.locator(".mg-source mark").inner_text() == "mg.sin(x2)"
     assert viewer.locator(".mg-tablebox").is_hidden()
+    axe(page, ".mg-root")
     page.keyboard.press("Escape")
     until(page, "!document.querySelector('.mg-stage')")
     assert viewer.locator(".mg-tablebox").is_visible() and step_of(viewer) == k + 1
