@@ -15,7 +15,8 @@ The public functions of the package::
     viz.to_svg(trace, step=12)       one frame as a still picture
     viz.Stepper(trace)               the widget itself (needs anywidget)
     viz.jacobian(f, 2.0, 5.0)        the Jacobian filling by columns, by rows, or both on one clock
-    viz.compare(mine, reference)     two Traces on one clock, the first difference marked
+    viz.compare(f, mine, 2.0, 5.0)   two functions, or two Traces, on one clock, the first
+                                     difference marked
     viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, by a kernel or
                                      by the page itself
     viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip

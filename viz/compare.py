@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from minigrad.viz.display import traced_in_reverse
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.reading import check, column_of
@@ -112,23 +113,30 @@ class Comparison(StepperDocument):
 
 
 def compare(
-    first: Mapping[str, Any],
+    first: Any,
     second: Any,
+    *inputs: Any,
     names: Sequence[str] | None = None,
     reference: bool = True,
     browser: bool = False,
     **options: Any,
 ) -> Any:
-    """Show two Traces as one graph on the first one's clock: what agrees is quiet, what differs has
-    both values, and the first difference stands above, with a sentence.
+    """Show two computations as one graph on the first one's clock: what agrees is quiet, what
+    differs has both values, and the first difference stands above, with a sentence.
+
+        viz.compare(f, mine, 2.0, 5.0)                 two functions, at the same inputs
+        viz.compare(trace, viz.trace_of(y))            two Traces, here one of your own engine
 
     Args:
-        first: the reference. second: the Trace that is compared with it; or the gradients of the
-        inputs alone, from whatever engine: a list in the inputs' order, a dict by their names, or
-        that of the only input.
+        first: the reference, a Trace or a function. second: the Trace or function that is compared
+        with it; or the gradients of the inputs alone, from whatever engine: a list in the inputs'
+        order, a dict by their names, or that of the only input.
+        inputs: what functions are called with; each is traced in reverse mode, one of PyTorch by
+        :func:`minigrad.viz.from_torch`.
         reference: whether the first is right (a student's engine beside it). If False, the
         difference is told without a verdict: before and after a step of training.
-        names: how the two are called; "first" and "second" if not given, in the stepper's language.
+        names: how the two are called; if not given, functions by their names, and others "first"
+        and "second", in the stepper's language.
         browser: as for :func:`minigrad.viz.show`, outside of notebooks.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
         stepper.
@@ -142,8 +150,23 @@ def compare(
         minigrad.viz.reading.TraceError: one of them is not a Trace.
         ValueError: not two names; an unknown view or language; gradients that are not one for each
         input, or of a Trace without adjoints.
-        TypeError: gradients that are no numbers.
+        TypeError: gradients that are no numbers; functions without inputs, or inputs without a
+        function.
     """
+    __tracebackhide__ = True  # a notebook then shows the caller's line and the message
+    if callable(first) or callable(second):
+        t = words(options.get("lang", "en"))
+        called = [getattr(f, "__name__", "") for f in (first, second)]
+        if names is None and called[0] != called[1]:
+            known = zip(called, (t("pairFirst"), t("pairSecond")), strict=True)
+            names = [name if name.isidentifier() else other for name, other in known]
+        both = first, second
+        first, second = _run(first, inputs, both), _run(second, inputs, both)
+    elif inputs:
+        raise TypeError(
+            "compare: inputs are given with functions, as in viz.compare(f, mine, 2.0, 5.0); a"
+            " Trace has its own. The names of the two are given as names=(…, …)."
+        )
     found = Comparison(first, second, names, reference, **options)
     if kernel_runs():
         try:
@@ -152,6 +175,20 @@ def compare(
             return found
         return ComparisonWidget(found)
     return tell(found, sys._getframe(1).f_globals, browser)
+
+
+def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any]) -> Any:
+    """The Trace of a function at the inputs; anything else as it is. both: what is compared."""
+    __tracebackhide__ = True
+    if not callable(f):
+        return f
+    if not inputs:
+        calls = ", ".join(getattr(one, "__name__", "trace") for one in both)
+        raise TypeError(
+            f"compare: a function is compared at its inputs; give them too, as in"
+            f" viz.compare({calls}, 2.0, 5.0)"
+        )
+    return traced_in_reverse(f, inputs)
 
 
 def _trace_of(first: Mapping[str, Any], second: Any) -> Any:

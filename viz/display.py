@@ -195,6 +195,14 @@ def training_step(
     return tell(_best(trace, step, lang, views), sys._getframe(1).f_globals, browser)
 
 
+def traced_in_reverse(f: Callable[..., Any], inputs: Sequence[Any]) -> Mapping[str, Any]:
+    """The Trace of a function's reverse pass, by minigrad or, of a function of PyTorch, by that."""
+    from minigrad.watch import trace_function
+
+    found = _of_torch(f, inputs, None, {}, sys._getframe(1))
+    return trace_function(f, *inputs, mode="reverse") if found is None else found
+
+
 def _of_torch(
     thing: Any, args: Sequence[Any], mode: str | None, options: Mapping[str, Any], caller: FrameType
 ) -> Mapping[str, Any] | None:

@@ -367,7 +367,10 @@ def _tape_nodes(graph: Graph) -> list[dict[str, Any]]:
         kind, expr = "output" if name == output(graph) else "op", list[Any]()
         for operand, local in zip(operands, locals_, strict=True):
             plus = [notation.op("+")] if expr else []
-            expr += [*plus, notation.num(document_value(local)), notation.op("·"), _symbol(operand)]
+            factor = notation.num(document_value(local))
+            # the first of all needs none
+            factors = notation.in_parentheses(factor) if expr else [factor]
+            expr += [*plus, *factors, notation.op("·"), _symbol(operand)]
         made.append((name, kind, expr))
     return [
         {"id": name, "label": label_of(name), "kind": kind, "stage": "primal", "shape": [],
@@ -425,9 +428,9 @@ def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any
                     "formula": [
                         _symbol(to, accent="bar", col="g"),
                         notation.op("=" if first else "+="),
-                        notation.num(document_value(bar[name]), "g"),
+                        *notation.in_parentheses(notation.num(document_value(bar[name]), "g")),
                         notation.op("·"),
-                        notation.num(document_value(local)),
+                        *notation.in_parentheses(notation.num(document_value(local))),
                     ],
                     "contribs": [part if first else {**part, "before": before}],
                     "say": f"{name} sends {number(product)} back to {to}.",

@@ -19,7 +19,7 @@ from .datasets import TensorDataset
 
 def disc(n: int = 1000, seed: int = 0) -> TensorDataset:
     """n points (n, 2) float32, uniform in [0, 1]², and labels (n,) int64: 1 inside the disc around
-    (½, ½) of radius 1/√(2π), else 0.
+    (½, ½) of radius 1/√(2π), else 0: ``x, y = mg.data.disc().tensors``.
 
     The disc's area is one half, so both labels are equally likely.
     """
@@ -31,7 +31,9 @@ def disc(n: int = 1000, seed: int = 0) -> TensorDataset:
 
 def two_moons(n: int = 200, seed: int = 0, noise: float = 0.1) -> TensorDataset:
     """n points (n, 2) float32 on two half circles of radius 1, and labels (n,) int64: 0 on the
-    upper, 1 on the lower one.
+    upper, 1 on the lower one. A data set of n pairs; all at once are its ``tensors``::
+
+        x, y = mg.data.two_moons().tensors
 
     The upper moon is centred at (0, 0), the lower at (1, ½); it has the odd point. noise: standard
     deviation added to each coordinate.
@@ -53,8 +55,8 @@ def two_moons(n: int = 200, seed: int = 0, noise: float = 0.1) -> TensorDataset:
 
 
 def digits() -> TensorDataset:
-    """Images (1797, 1, 8, 8) float32 in [0, 1] and labels (1797,) int64. Raises
-    ModuleNotFoundError without scikit-learn.
+    """Images (1797, 1, 8, 8) float32 in [0, 1] and labels (1797,) int64:
+    ``x, y = mg.data.digits().tensors``. Raises ModuleNotFoundError without scikit-learn.
     """
     try:
         from sklearn.datasets import load_digits

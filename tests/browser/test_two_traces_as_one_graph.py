@@ -42,7 +42,7 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
 ):
     page = visit.page
     page.emulate_media(color_scheme=scheme)
-    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"))
     viewer = show(pair.to_html(), *size)
     assert page.locator("section.mg-root").count() == 1, "one graph"
     parted = page.locator(".mg-parted")
@@ -75,7 +75,7 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
 
 def test_a_sum_that_grows_is_not_compared_with_the_final_one(show, reference):
     """x1 and x2 get two contributions each: after the first both engines have the same."""
-    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"))
     viewer = show(pair.to_html())
     parts = pair.divergence.step
     for k in range(1, parts + 1):
@@ -90,7 +90,7 @@ def test_a_sum_that_grows_is_not_compared_with_the_final_one(show, reference):
 
 def test_forward_beside_reverse_is_one_graph_with_both(show, reference):
     forward = trace_function(f, 2.0, 5.0, mode="forward")
-    pair = viz.compare(forward, reference, ("forward", "reverse"))
+    pair = viz.compare(forward, reference, names=("forward", "reverse"))
     assert pair.divergence is None
     both = validate(pair.document["union"])
     assert [c["key"] for c in both["columns"]] == ["v", "d", "g"]
@@ -107,7 +107,7 @@ def test_before_and_after_a_step_is_told_without_a_verdict(show, visit):
     before = trace_function(loss, 0.75, mode="reverse")
     after = trace_function(loss, 0.55, mode="reverse")
     for lang, said in (("en", "is 0.75 in before and 0.55 in after"), ("zh", "before 为 0.75")):
-        pair = viz.compare(before, after, ("before", "after"), reference=False, lang=lang)
+        pair = viz.compare(before, after, names=("before", "after"), reference=False, lang=lang)
         viewer = show(pair.to_html())
         text = visit.page.locator(".mg-sumup").inner_text()
         assert said in text and "should" not in text
@@ -123,7 +123,7 @@ def test_of_arrays_whose_ranges_are_alike_the_first_element_that_differs_is_show
     w = [[0.5, -1.0, 0.25], [1.0, 0.75, -0.5]]
     other = [w[0], [1.0, 0.75, -0.625]]
     traces = [trace_function(f, one, mode="reverse") for one in (w, other)]
-    viewer = show(viz.compare(*traces, ("before", "after"), reference=False).to_html())
+    viewer = show(viz.compare(*traces, names=("before", "after"), reference=False).to_html())
     large = visit.page.locator(".mg-parted dd").all_inner_texts()
     assert large == ["[1, 2]: −0.5", "[1, 2]: −0.625"]
     to(viewer, len(traces[0]["steps"]))
@@ -140,7 +140,7 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     def g(x1, x2):
         return mg.log(x1) + x1 * x2 - mg.cos(x2) * 2.0
 
-    pair = viz.compare(reference, trace_function(g, 2.0, 5.0, mode="reverse"), ("f", "g"))
+    pair = viz.compare(reference, trace_function(g, 2.0, 5.0, mode="reverse"), names=("f", "g"))
     both = validate(pair.document["union"])
     assert pair.divergence.node == "v4"
     viewer = show(pair.to_html())
@@ -164,7 +164,7 @@ def test_other_programs_share_what_they_share(show, visit, reference):
 def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visit, reference):
     """In English and in Chinese; afterwards the sentence, the values and the mark are there."""
     page = visit.page
-    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"))
     parts = pair.divergence.step
     viewer = show(pair.to_html(), 1280, 720)
     said, marked = page.locator(".mg-strip .mg-sumup"), viewer.locator(".mg-node.mg-differs")
@@ -182,7 +182,7 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
         assert page.locator(".mg-parted").is_hidden() and marked.count() == 0
     assert step_of(viewer) == parts + 1 and "must be added" in said.inner_text()
     assert page.locator(".mg-parted").is_visible() and marked.count() == 1
-    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"), step=parts)
+    pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"), step=parts)
     viewer = show(pair.to_html(), 1280, 720)
     page.keyboard.press("f")
     marked = viewer.locator(".mg-node.mg-differs")
@@ -209,7 +209,9 @@ def test_a_node_of_both_has_the_first_ones_name_where_the_second_counts_otherwis
     def g(x1, x2):
         return x1 * x2 - mg.log(x1) * x2
 
-    pair = viz.compare(reference, trace_function(g, 2.0, 5.0, mode="reverse"), ("f", "g"), False)
+    pair = viz.compare(
+        reference, trace_function(g, 2.0, 5.0, mode="reverse"), names=("f", "g"), reference=False
+    )
     own = [s for s in pair.document["union"]["steps"] if s.get("by") == "g"]
     told = {plain(runs(s["formula"])).partition(" = ")[2].partition(" = ")[0]: s for s in own}
     assert told["v1 · x2"]["say"] == "v3′ = v1 · x2 = 3.466."
@@ -224,7 +226,7 @@ def test_torch_beside_minigrad(reference):
         return torch.log(x1) + x1 * x2 - torch.sin(x2)
 
     inputs = [torch.tensor(v, dtype=torch.float64) for v in (2.0, 5.0)]
-    pair = viz.compare(reference, viz.from_torch(ours, *inputs), ("minigrad", "torch"))
+    pair = viz.compare(reference, viz.from_torch(ours, *inputs), names=("minigrad", "torch"))
     assert pair.divergence is None and pair.document["union"]["beside"] == {"cells": [], "only": {}}
 
 

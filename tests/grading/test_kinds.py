@@ -14,7 +14,7 @@ from minigrad.lessons.grading import known, protocol
 from minigrad.lessons.grading.checking import judge_here
 from minigrad.lessons.grading.comparison import as_plain
 from minigrad.lessons.grading.exercise import Case, Returned, SheetError
-from minigrad.lessons.grading.graphs import by_engine, of_tape
+from minigrad.lessons.grading.graphs import by_engine, of_tape, tape_trace
 from minigrad.lessons.grading.harness import large
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.kinds import (
@@ -42,6 +42,7 @@ from minigrad.lessons.grading.student_trace import Example
 from minigrad.viz.jacobian import jacobian_trace
 
 import minigrad as mg
+from minigrad.trace.text import text_of
 from tests.helpers.remembered_mistakes import remembering
 
 
@@ -79,6 +80,14 @@ def sum_to(g, shape):
 
 def vjp_mul(a, b, g):
     return sum_to(g * b, a.shape), sum_to(g * a, b.shape)
+
+
+def test_a_tape_writes_a_negative_number_after_a_sign_in_parentheses():
+    rows = [["v1", "linear", ["x1", "x2"], [-3.0, -1.5]]]
+    trace = tape_trace({"inputs": {"x1": 2.0, "x2": 5.0}, "rows": rows})
+    assert text_of(trace["nodes"][-1]["expr"]) == "−3 · x1 + (−1.5) · x2"
+    formulas = [text_of(step["formula"]) for step in trace["steps"]]
+    assert formulas[1:] == ["x̄1 = 1 · (−3)", "x̄2 = 1 · (−1.5)"]
 
 
 def sweep(tape, adjoint):

@@ -271,11 +271,18 @@ def test_an_engine_with_partials():
 
 
 def test_what_is_no_scalar_engine():
-    with pytest.raises(TypeError, match="no number"):
+    looked = r"object has no value .*value: data, value, primal, val\). Call it data, or write"
+    with pytest.raises(TypeError, match=looked):
         viz.trace_of(object())
     bare = Value(1.0)
+    bare._b = bare._backward
     del bare._backward
-    with pytest.raises(TypeError, match="no step back"):
+    looked = (
+        r"Value has no step back and no local derivatives under a known name \(looked for step"
+        r" back: _backward, .*; or local derivatives: _local_grads, .*\)\. Call the function that"
+        r" adds to the operands' gradients _backward, or write"
+    )
+    with pytest.raises(TypeError, match=looked):
         viz.trace_of(bare)
     y = Value(1.0)
     for _ in range(20_001):

@@ -57,6 +57,34 @@ def test_a_comparison_names_the_first_difference_in_both_traces():
     assert "agree" in repr(viz.compare(a, a)) and viz.compare(a, a).document["difference"] is None
 
 
+def test_two_functions_are_compared_at_their_inputs_and_called_by_their_names():
+    def mine(x1, x2):
+        return mg.log(x1) + x1 * x2 - mg.cos(x2)
+
+    shown = viz.compare(f, mine, 2.0, 5.0)
+    assert shown.divergence.say == "v4 should be made by sin, but is made by cos."
+    assert shown.document["names"] == ["f", "mine"]
+    assert viz.compare(f, lambda a, b: f(a, b), 2.0, 5.0).document["names"] == ["f", "second"]
+    assert viz.compare(f, trace_function(f, 2.0, 5.0), 2.0, 5.0).divergence is None
+    assert viz.compare(f, [5.5, 1.716338], 2.0, 5.0, rtol=1e-6).divergence is None
+    with pytest.raises(
+        TypeError, match=r"give them too, as in viz\.compare\(f, mine, 2\.0, 5\.0\)"
+    ):
+        viz.compare(f, mine)
+    trace = trace_function(f, 2.0, 5.0)
+    with pytest.raises(TypeError, match=r"a Trace has its own\. The names of the two are given as"):
+        viz.compare(trace, trace, ("a", "b"))
+
+
+def test_a_function_of_pytorch_is_compared_with_one_of_minigrad():
+    torch = pytest.importorskip("torch")
+    theirs = lambda a, b: torch.log(a) + a * b - torch.sin(b)
+    inputs = [torch.tensor(v, dtype=torch.float64) for v in (2.0, 5.0)]
+    shown = viz.compare(viz.from_torch(theirs, *inputs), f, 2.0, 5.0)
+    assert shown.divergence is None
+    assert viz.compare(theirs, theirs, *inputs).divergence is None
+
+
 def test_other_names_for_the_same_nodes_are_no_difference():
     a, b = trace_function(f, 2.0, 5.0), trace_function(lambda u, w: f(u, w), 2.0, 5.0)
     assert viz.compare(a, b).divergence is None
@@ -96,7 +124,7 @@ def test_what_cannot_be_compared_is_refused():
 def test_gradients_alone_are_compared_with_the_adjoints_of_the_inputs(given, said):
     first = trace_function(f, 2.0, 5.0, mode="reverse")
     before = copy.deepcopy(first)
-    found = viz.compare(first, given, ("minigrad", "yours"))
+    found = viz.compare(first, given, names=("minigrad", "yours"))
     assert said in repr(found) and first == before
     assert validate(found.document["union"])
 

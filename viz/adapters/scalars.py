@@ -39,6 +39,13 @@ GRADIENT = ("grad", "adjoint", "gradient")
 OPERANDS = ("_prev", "_children", "children", "parents", "inputs", "operands")
 STEP = ("_backward", "backward_step")
 PARTIALS = ("_local_grads", "local_grads", "partials", "local_derivatives")
+NEEDED = {
+    "value": NUMBER,
+    "gradient": GRADIENT,
+    "operands": OPERANDS,
+    "step back": STEP,
+    "local derivatives": PARTIALS,
+}
 OPERATION = ("_op", "op")
 NAME = ("label", "name")
 MOST = 20_000
@@ -67,10 +74,11 @@ def trace_of(
     if isinstance(value, Tensor):
         spaces = [{}, *variables(sys._getframe(1))] if names is None else [names]
         return from_tensor(value, *spaces, title=title, cotangent=None if seed == 1.0 else seed)
+    __tracebackhide__ = True  # a notebook then shows the caller's line and the message
     number, gradient, operands = (
-        _attribute(value, NUMBER, "number"),
-        _attribute(value, GRADIENT, "gradient"),
-        _attribute(value, OPERANDS, "operands"),
+        _attribute(value, "value"),
+        _attribute(value, "gradient"),
+        _attribute(value, "operands"),
     )
     complaint = f"trace_of: the graph has more than {MOST:,} values; trace a smaller computation"
     order = operands_first([value], lambda node: _operands(node, operands), MOST, complaint)
@@ -137,7 +145,8 @@ def _by_partials(
     """The engine runs its whole reverse pass; each contribution is its adjoint times its partial,
     and the sums are compared with what it has.
     """
-    partials = _attribute(value, PARTIALS, "step back (_backward) or partials")
+    __tracebackhide__ = True
+    partials = _attribute(value, "local derivatives")
     if not callable(getattr(value, "backward", None)):
         raise TypeError(
             f"trace_of: {type(value).__name__} has {partials} but no backward(), which would"
@@ -174,12 +183,22 @@ def _operands(node: Any, attribute: str) -> list[Any]:
     return told if {id(one) for one in told} == {id(one) for one in found} else list(found)
 
 
-def _attribute(value: Any, names: Iterable[str], what: str) -> str:
-    found = next((name for name in names if hasattr(value, name)), None)
+def _attribute(value: Any, what: str) -> str:
+    """The name under which a value has what is needed."""
+    __tracebackhide__ = True
+    found = next((name for name in NEEDED[what] if hasattr(value, name)), None)
     if found is None:
+        back = what == "local derivatives"
+        lacking = ["step back", what] if back else [what]
+        looked = "; or ".join(f"{part}: {', '.join(NEEDED[part])}" for part in lacking)
+        advice = (
+            f"Call the function that adds to the operands' gradients {STEP[0]}"
+            if back
+            else f"Call it {NEEDED[what][0]}"
+        )
         raise TypeError(
-            f"trace_of: a {type(value).__name__} has no {what}: none of {', '.join(names)}; see"
-            " viz/adapters/README.md"
+            f"trace_of: {type(value).__name__} has no {' and no '.join(lacking)} under a known name"
+            f" (looked for {looked}). {advice}, or write the Trace with viz.adapters.Writer."
         )
     return found
 
