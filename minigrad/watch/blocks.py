@@ -28,6 +28,7 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from ..core.observe import observation, run_observed
 from ..observers import calls
 from .source_map import Function, definition_of, held_in, innermost
 
@@ -42,6 +43,7 @@ _ARRAYS = tuple(
 _COMPOSED = (f"{_OWN}nn{os.sep}functional{os.sep}", *_ARRAYS)
 """Those, and the compositions whose operations are taught."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_OPERATION = run_observed.__code__
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _DEEP = 8
 """Calls inside one another through which a result is followed to its variable."""
@@ -49,7 +51,7 @@ _SHORT = 32
 """Characters that a label holds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # by its identity: a hash of its parts takes longer
 class Loop:
     """A `for` or `while` of a function, by its lines in the file: header, body and end."""
 
@@ -179,6 +181,8 @@ class Blocks:
             known = self._texts.get(id(frame.f_code))
             text = self._text_of(frame.f_code) if known is None else known[1]
             if text is None:
+                if frame.f_code is _OPERATION and observation.listening:
+                    self.follow(False)  # until the recorder says otherwise
                 return outer
             self._made += 1
             composed = frame.f_code.co_filename.startswith(_OWN)

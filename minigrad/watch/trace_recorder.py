@@ -339,7 +339,7 @@ class TraceRecorder(TraceWriter):
         if self._is_own_rule(event):  # what it computes is no step
             others = tuple([one for one in event.listening if one is not self])
             observe.observation.listening = others
-        elif self._may_be_noted(event):
+        elif (not self._reversing or event.phase == "region") and self._may_be_noted(event):
             self._carefully(self._begin, event, event)
 
     def end(self, event: Event) -> None:
