@@ -375,6 +375,8 @@ def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
     library = MODULES.get(type(getattr(like, "array", like))) or np
+    if library is np and shape == () and dtype in SINGLE_OR_DOUBLE:
+        return _constant(like, dtype.type(1))  # sooner than an array of no axes
     return _constant(like, canonical(library.ones(shape, dtype)))
 
 

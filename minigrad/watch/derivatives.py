@@ -122,7 +122,12 @@ class Rules:
                 for operand, place, own in zip(made.operands, places, made.names, strict=True)
             ]
             result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
-            rules[index, push] = _formula(made, index, names, result, adjoint, push)
+            prim = made.primitive
+            arrays = all(isinstance(o, Array) and not is_complex(o) for o in made.operands)
+            if prim.elementwise and prim.scalar and arrays and (index, not push) in rules:
+                rules[index, push] = rules[index, not push]  # one rule serves both modes
+            else:
+                rules[index, push] = _formula(made, index, names, result, adjoint, push)
         known = rules[index, push]
         if not known:
             return known
