@@ -93,20 +93,20 @@ _ELSEWHERE = {
     "save": "minigrad.viz.saving",
     "to_svg": "minigrad.viz.svg",
 }
-_ROOMS = ("adapters", "draw", "export", "layout", "svg", "training", "widget")
+_MODULES = ("adapters", "draw", "export", "layout", "svg", "training", "widget")
 
 
 def __getattr__(name: str) -> Any:
     if name in _ELSEWHERE:
         found = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
         return found
-    if name in _ROOMS:
-        return import_module(f"viz.{name}")
-    raise AttributeError(f"module 'viz' has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(f"minigrad.viz.{name}")
+    raise AttributeError(f"module 'minigrad.viz' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 class _Drawn:

@@ -62,7 +62,8 @@ def in_node(engine: str, cases: list[Any], folder: Path) -> list[Any]:
         f"import {{ readFileSync }} from 'node:fs';\n{engine}\n{RUN}"
         # JSON has no NaN and no infinity, but Python writes them
         "const text = readFileSync(0, 'utf-8').replace(/: (NaN|-?Infinity)/g, ': \"$1\"');\n"
-        "const number = (_, v) => (/^(NaN|-?Infinity)$/.test(v) ? Number(v) : v);\n"
+        "const special = (v) => typeof v === 'string' && /^(NaN|-?Infinity)$/.test(v);\n"
+        "const number = (_, v) => (special(v) ? Number(v) : v);\n"
         "console.log(JSON.stringify(answers(JSON.parse(text, number))));\n",
         encoding="utf-8",
     )

@@ -523,6 +523,9 @@ assert [name for name in heavy if name in sys.modules] == [], "a page, a frame, 
 import minigrad as mg
 entries = set(viz.__all__) - {"Stepper"}
 assert entries <= set(dir(viz)) and all(getattr(viz, name) for name in entries)
+assert [getattr(viz, name) for name in dir(viz) if name != "Stepper"]
+twice = [name for name in sys.modules if name == "viz" or name.startswith("viz.")]
+assert twice == [], "found only where the working folder is the repository"
 assert callable(viz.compare) and callable(viz.jacobian) and callable(viz.sliders), (
     "not the modules of the same names")
 assert mg.nn.Linear(1, 1).draw_graph.__func__ is viz.draw.draw_graph is mg.Tensor.draw_graph
