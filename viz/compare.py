@@ -30,7 +30,7 @@ from minigrad.trace.diff import agree
 from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
-TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
+TOLD = ("kind", "step", "node", "column", "expected", "got", "edge", "swapped")
 """What of a difference the viewer is told."""
 
 

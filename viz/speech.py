@@ -228,13 +228,19 @@ def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Se
         and not isinstance(found.expected, bool)
         and found.expected != 0
     )
-    sign = f" {t('pairSign')}" if number and found.got == -found.expected else ""
+    hint = (
+        f" {t('pairSwapped', swapped=found.swapped)}"
+        if found.swapped
+        else f" {t('pairSign')}"
+        if number and found.got == -found.expected
+        else ""
+    )
     return (
         t(
             "pairMissing" if found.kind == "missing" else "pairEdge" if along else "pairValue",
             **blanks,
         )
-        + sign
+        + hint
     )
 
 

@@ -32,7 +32,8 @@ class Divergence:
     """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
     sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
-    None; twin: what stands in the node's place in the other Trace, or None.
+    None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
+    difference or a quotient whose operands are exchanged, how that is written ("x − 3"), or None.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Divergence:
     say: str
     edge: str | None = None
     twin: str | None = None
+    swapped: str | None = None
 
 
 def first_divergence(
@@ -95,10 +97,16 @@ def first_divergence(
                     for e in reference["edges"]
                     if e["src"] == node and (column, e["id"]) in parts
                 ]
-                say += _hint(by_id[node], column, expected, got, arrived, close)
+                swapped = _swapped(by_id[node], expected, got, close) if column == "v" else None
+                if swapped is not None:
+                    say += f" That is {swapped}: the operands are exchanged."
+                else:
+                    say += _hint(column, expected, got, arrived, close)
                 if number(expected) == number(got):
                     say += " They differ in elements that are not shown."
-                return Divergence("value", node, column, i, expected, got, say, None, twin[node])
+                return Divergence(
+                    "value", node, column, i, expected, got, say, None, twin[node], swapped
+                )
     return None
 
 
@@ -150,12 +158,17 @@ def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str
     )
 
 
-def _hint(node: Any, column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
+def _swapped(node: Any, expected: Any, got: Any, agree: Any) -> str | None:
+    """How a wrong value is written that is right for exchanged operands."""
+    exchanged = _other_way_round(node, expected)
+    if exchanged is None or not agree(exchanged, got):
+        return None
+    left, right, sign = _parts_of(node) or ("", "", "")
+    return f"{right} {sign} {left}"
+
+
+def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
     """What a wrong value looks like, where that can be told."""
-    exchanged = _other_way_round(node, expected) if column == "v" else None
-    if exchanged is not None and agree(exchanged, got):
-        left, right, sign = _parts_of(node) or ("", "", "")
-        return f" That is {right} {sign} {left}: the operands are exchanged."
     if agree(_negative(expected), got):
         return " The sign is wrong."
     if column == "g" and len(parts) > 1 and any(agree(p, got) for p in parts):

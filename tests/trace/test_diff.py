@@ -389,6 +389,7 @@ def test_a_quotient_the_other_way_round_is_told_too():
     found = first_divergence(reference, viz.trace_of(x * 3.0**-1 + x, names={"x": x}))
     assert (found.kind, found.node) == ("value", "v1")
     assert found.say.endswith("That is x / 3: the operands are exchanged.")
+    assert found.swapped == "x / 3"
 
 
 def test_an_input_that_nothing_reads_is_no_counterpart_of_a_constant():

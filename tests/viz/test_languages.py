@@ -620,7 +620,7 @@ def test_a_comparison_speaks_the_language(both):
         ]
     )
     assert viz.compare(both, both).document["names"] == ["first", "second"]
-    assert viz.compare(both, both, ["mine", "theirs"], lang="zh").document["names"] == [
+    assert viz.compare(both, both, names=["mine", "theirs"], lang="zh").document["names"] == [
         "mine",
         "theirs",
     ]

@@ -76,6 +76,19 @@ def test_two_functions_are_compared_at_their_inputs_and_called_by_their_names():
         viz.compare(trace, trace, ("a", "b"))
 
 
+@pytest.mark.parametrize(
+    ("right", "value", "written"),
+    [(lambda x: 3 - x, -1.0, "x − 3"), (lambda x: 3 / x, 2 / 3, "x / 3")],
+)
+def test_exchanged_operands_are_told_in_chinese_too(right, value, written):
+    first = trace_function(right, 2.0, mode="primal")
+    second = copy.deepcopy(first)
+    second["steps"][-1]["writes"][0][2] = value
+    found = viz.compare(first, second, lang="zh")
+    assert f"这是 {written}：两个操作数的位置反了。" in repr(found)
+    assert found.document["difference"]["swapped"] == written
+
+
 def test_a_function_of_pytorch_is_compared_with_one_of_minigrad():
     torch = pytest.importorskip("torch")
     theirs = lambda a, b: torch.log(a) + a * b - torch.sin(b)

@@ -131,7 +131,7 @@ const whereTheyPart = ({ step }, say, t) =>
 // The difference as a sentence. Python brings it in English; in another language it is
 // written from what it says as data.
 function differenceText(trace, difference, t, names) {
-  const { say, kind, node, column, expected, got, edge, reference } = difference,
+  const { say, kind, node, column, expected, got, edge, reference, swapped } = difference,
     [first, second] = bothOf(difference, t, short),
     both = { first, second, a: names[0], b: names[1] };
   if (!t.foreign) return say;
@@ -140,9 +140,13 @@ function differenceText(trace, difference, t, names) {
   const along = trace.edges.find((e) => e.id === edge),
     sender = along && (along.src === node ? along.dst : along.src);
   const values = { node, column: t(column), sender, expected: first, got: second };
-  const sign =
-    typeof expected === "number" && expected !== 0 && got === -expected ? ` ${t("pairSign")}` : "";
-  return t(kind === "missing" ? "pairMissing" : along ? "pairEdge" : "pairValue", values) + sign;
+  const hint = swapped
+    ? t("pairSwapped", { swapped })
+    : typeof expected === "number" && expected !== 0 && got === -expected
+      ? t("pairSign")
+      : "";
+  const told = t(kind === "missing" ? "pairMissing" : along ? "pairEdge" : "pairValue", values);
+  return `${told} ${hint}`.trim();
 }
 
 // Sliders over a viewer. A grid holds its Traces as one template and, for each point, the values
