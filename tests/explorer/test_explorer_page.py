@@ -295,6 +295,29 @@ def test_nothing_is_wider_than_a_phone(opened, visit):
     assert small == 0
 
 
+def test_the_first_screen_of_a_phone_has_nodes_and_what_is_set_rarely_is_folded(opened, visit):
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
+    share, seed = tab.get_by_role("button", name="Copy link"), tab.locator(".mgx-seed").first
+    assert tab.locator(".mgx-head").bounding_box()["height"] < 170
+    bottoms = [
+        box["y"] + box["height"]
+        for box in [node.bounding_box() for node in tab.locator(".mg-node").all()]
+    ]
+    assert sum(bottom < 844 for bottom in bottoms) >= 2
+    assert tab.locator(".mgx-slider").first.is_visible() and share.is_hidden() and seed.is_hidden()
+    tab.get_by_text("More", exact=True).click()
+    assert share.is_visible() and seed.is_visible()
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    assert share.is_visible() and tab.get_by_text("More", exact=True).is_hidden()
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    tab.wait_for_selector(".mgx-more:not([open])")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    tab.wait_for_selector(".mgx-more[open]")
+    assert share.is_visible() and seed.is_visible()
+    visit.assert_clean()
+
+
 def test_the_command_writes_the_page_and_the_shared_command_runs(opened, visit, tmp_path, capsys):
     assert main(["page", "-o", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.to_html()

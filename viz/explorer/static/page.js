@@ -62,11 +62,22 @@ export function explore(place, { panels = [] } = {}) {
     { class: "mgx-button", "aria-pressed": "false", onclick: predicting },
     "Predict",
   );
-  const picture = h("div", { class: "mgx-picture" });
   const host = {
     ...{ change, choose, typeValue: valueChanged },
     ...{ state: () => state, viewer: () => viewer },
   };
+  // on a phone what is set rarely is folded, and the first screen has nodes
+  const more = h(
+    "details",
+    { class: "mgx-more" },
+    h("summary", null, "More"),
+    h("div", { class: "mgx-tools" }, mode, predict, shareButtons(host)),
+  );
+  const narrow = matchMedia("(max-width: 600px)"),
+    fold = () => (more.open = !narrow.matches);
+  narrow.addEventListener("change", fold);
+  fold();
+  const picture = h("div", { class: "mgx-picture" });
   const extra = panels.map((panel) => panel(host));
   const head = h(
     "section",
@@ -75,8 +86,7 @@ export function explore(place, { panels = [] } = {}) {
     h("div", { class: "mgx-line" }, h("span", { class: "mgx-f" }, "f ="), formula),
     problem,
     fields.element,
-    h("div", { class: "mgx-tools" }, exampleMenu(choose), mode, predict, shareButtons(host)),
-    grammarBox(),
+    h("div", { class: "mgx-tools" }, exampleMenu(choose), more, grammarBox()),
   );
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 
