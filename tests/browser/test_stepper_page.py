@@ -9,6 +9,7 @@ import struct
 import pytest
 from minigrad.viz.numbers import brief, short
 
+import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
 from tests.browser.conftest import at_each, step_of, to
@@ -109,7 +110,7 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
     press(page, "?")
     assert (
         viewer.locator(".mg-help").is_visible()
-        and "next step that touches it" in viewer.locator(".mg-help").inner_text()
+        and "a node's step in this pass" in viewer.locator(".mg-help").inner_text()
     )
     press(page, "Escape")
     assert (
@@ -294,22 +295,115 @@ def test_the_active_piece_of_source_is_lit(show):
     assert viewer.locator(".mg-source mark").all_inner_texts() == ["sin(x2)"]
 
 
+def rounds(x):
+    s = x
+    for i in range(3):
+        if i == 1:
+            s = mg.sin(s)
+            s = s * x
+        else:
+            s = s + 1
+    return s
+
+
+def test_each_line_of_source_has_its_number_also_where_the_source_scrolls(show):
+    viewer = show(trace_function(rounds, 0.5, mode="reverse"), 1280, 720)
+    scroll = viewer.locator(".mg-source .mg-scroll")
+    found = scroll.evaluate(
+        """scroll => {
+        scroll.style.maxHeight = "90px"; // as in a notebook, beside a graph
+        const letters = scroll.querySelector(".mg-gutter").getBoundingClientRect();
+        const tall = parseFloat(getComputedStyle(scroll.querySelector("code")).lineHeight);
+        return Array.from({ length: 9 }, (_, i) => {
+            scroll.scrollTop = i * tall;
+            const { top, bottom } = scroll.getBoundingClientRect();
+            const gutter = scroll.querySelector(".mg-gutter").getBoundingClientRect();
+            const y = gutter.top + (i + 0.5) * tall;
+            return y > top && y < bottom
+                && document.elementFromPoint(gutter.right - 9, y)?.closest(".mg-gutter") !== null;
+        });
+    }"""
+    )
+    assert found == [True] * 9
+
+
+def test_the_source_says_which_round_of_the_loops_a_step_is_in(show):
+    def nested(x):
+        for _ in range(2):
+            for _ in range(3):
+                x = mg.sin(x)
+        return x
+
+    viewer = show(trace_function(rounds, 0.5, mode="reverse"))
+    forward = ["", "", *(f"round {i} of 3" for i in (1, 2, 2, 3))]
+    backward = [f"round {i} of 3" for i in (3, 2, 2, 2, 1, 1)]  # the seed, v3, v2, x, v1, x
+    say = "root => root.querySelector('.mg-source figcaption').lastChild.textContent"
+    assert at_each(viewer, range(len(forward) + len(backward)), say) == forward + backward
+    viewer = show(trace_function(nested, 0.5, mode="reverse"), lang="zh", step=6)
+    assert (
+        viewer.locator(".mg-source figcaption")
+        .inner_text()
+        .endswith("第 2 轮，共 2 轮，第 2 轮，共 3 轮")
+    )
+
+
 # ---- graph and table together
 
 
-def test_hovering_lights_both_views_and_clicking_jumps_to_the_next_step_that_touches(show):
+def test_what_is_pointed_at_is_lit_in_both_views(show):
     viewer = show(SAMPLES["seed"])
     viewer.locator(".mg-node[data-node='v2']").hover()
     assert viewer.locator("tr.mg-hover").get_attribute("data-node") == "v2"
     viewer.locator("tr[data-node='v4']").hover()
     assert viewer.locator(".mg-node.mg-hover").get_attribute("data-node") == "v4"
-    seen = []
-    for _ in range(4):
-        viewer.locator(".mg-node[data-node='v2']").click()
-        seen.append(step_of(viewer))
-    assert seen == [7, 8, 20, 7], "its value, its tangent, its adjoint, and around"
-    viewer.locator("tr[data-node='x1'] td").first.click()
-    assert step_of(viewer) == 21
+
+
+def test_a_click_on_a_number_goes_to_the_step_that_wrote_it_and_on_a_node_stays_in_its_pass(
+    show, visit
+):
+    sample = SAMPLES["seed"]
+    viewer = show(sample)
+
+    def writers(node, column):
+        steps = enumerate(sample["steps"], 1)
+        return [k for k, s in steps if [node, column] in [w[:2] for w in s["writes"]]]
+
+    def goes(place, at):
+        to(viewer, at)
+        viewer.locator(place).click()
+        return step_of(viewer)
+
+    card = ".mg-graph .mg-node[data-node='{}'] "
+    number = card + ".mg-row[data-col='{}'] .mg-value"
+    first, last = writers("x1", "g")
+    for at, step in ((first, first), (last - 1, first), (last, last), (23, last)):
+        assert goes(number.format("x1", "g"), at) == step, "the last step that has written it"
+    assert goes(card.format("x1") + ".mg-row[data-col='g'] .mg-mark", first - 1) == first
+    for column in "vd":
+        assert [goes(number.format("v2", column), 20)] == writers("v2", column)
+        assert [goes(f"tr[data-node='v2'] td[data-col='{column}']", 20)] == writers("v2", column)
+    heading = card + ".mg-heading"
+    for node in ("v2", "v4"):
+        for at in (writers("v4", "g")[0], 22):
+            assert [goes(heading.format(node), at)] == writers(node, "g"), "the reverse pass"
+        assert [goes(heading.format(node), 0)] == writers(node, "v")
+    assert [goes("tr[data-node='v4'] th", 22)] == writers("v4", "g"), "so does the table"
+    viewer.locator(card.format("v2")).focus()
+    visit.page.keyboard.press("Enter")
+    assert [step_of(viewer)] == writers("v2", "g"), "and a key on a node"
+
+
+def test_after_a_click_in_the_graph_the_arrow_keys_step(show, visit):
+    viewer = show(SAMPLES["seed"])
+    for place in (".mg-node[data-node='v4'] .mg-heading", ".mg-node[data-node='v4'] .mg-mark"):
+        viewer.locator(f".mg-graph {place}").first.click()
+        press(visit.page, "Home", *["ArrowRight"] * 22)
+        assert step_of(viewer) == 22
+        press(visit.page, "ArrowLeft")
+        assert step_of(viewer) == 21
+    viewer.locator(".mg-graph .mg-node[data-node='v4']").focus()
+    press(visit.page, "ArrowRight")
+    assert step_of(viewer) == 21, "on a node that has the focus they walk the graph"
 
 
 @pytest.mark.whole

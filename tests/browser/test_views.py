@@ -565,6 +565,14 @@ def test_a_question_takes_the_focus_from_no_one_elsewhere(show, visit):
     viewer.get_by_role("button", name="Next", exact=True).focus()
     page.keyboard.press("Enter")
     assert viewer.evaluate(FOCUS) == "mg-answer", "until there is a question"
+    page.keyboard.type("0")
+    viewer.get_by_role("button", name="Next", exact=True).click()
+    assert step_of(viewer) == 2 and viewer.evaluate(FOCUS) == "mg-answer", "or it is there yet"
+    page.keyboard.type(".6931")
+    page.keyboard.press("Enter")
+    assert step_of(viewer) == 3, "what had been typed stays"
+    viewer.locator(".mg-graph .mg-node[data-node='v5']").click()
+    assert step_of(viewer) == 3 and viewer.evaluate(FOCUS) == "mg-answer"
 
 
 def test_on_a_phone_no_keyboard_opens_by_itself(show, visit):

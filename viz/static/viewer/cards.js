@@ -160,7 +160,7 @@ function drawRows(columns, box, top, shape) {
       mark,
       value,
       map,
-      row: s("g", { class: "mg-row" }, mark, value, map),
+      row: s("g", { class: "mg-row", "data-col": column }, mark, value, map),
     };
     // theirs: the value of another Trace beside this one, where it differs
     row.show = (given, theirs) => {

@@ -6,10 +6,10 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { nodesOf } from "./fold.js";
+import { blockPath, roundText } from "./rounds.js";
 
 const { many: MANY, few: FEW, most: MOST, outline: OUTLINE } = constants;
-const DEEPEST = 12, // blocks inside one another that make groups; a recursion goes deeper
-  ALONE = 8, // boxes among which the only group is open at first, whatever it holds
+const ALONE = 8, // boxes among which the only group is open at first, whatever it holds
   LINE_LABEL = 30; // characters of a source line that a label holds
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
@@ -34,13 +34,6 @@ export function groupTree(trace, t) {
   return { items, groups: make.groups, count: nodes.length };
 }
 
-// The blocks around a node, the outermost first.
-function blockPath(blocks, id, counts) {
-  const path = [];
-  for (let block = blocks.get(id); block; block = blocks.get(block.parent))
-    if (counts(block)) path.unshift(block.id);
-  return path.slice(0, DEEPEST);
-}
 const modulePath = (node) => (node.group ? node.group.split("/") : []);
 
 // A parameter or constant that only one group uses stands in that group, right before its first
@@ -118,12 +111,7 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     if (call?.kind === "function") Object.assign(call, { label: labelOf(block), kind: "round" });
     return found;
   }
-  const roundsIn = (block) => blocks.get(block.parent).rounds;
-  function labelOf(block) {
-    if (block.kind !== "round") return block.label;
-    const n = roundsIn(block);
-    return t(n ? "roundOf" : "roundNumber", { i: block.round, n });
-  }
+  const labelOf = (block) => (block.kind === "round" ? roundText(blocks, block, t) : block.label);
 
   // -- repetitions of up to four items in a row become one group
   function folded(items) {
@@ -211,7 +199,7 @@ function groupMaker(trace, t, { blocks, users, paths }) {
     const [a, b] = [rounds.get(first), rounds.get(last)],
       name = (item) => groups.get(item)?.label ?? item;
     if (!a || !b) return `${name(first)} … ${name(last)}`;
-    const n = roundsIn(a);
+    const { rounds: n } = blocks.get(a.parent);
     return t(n ? "roundsOf" : "roundsNumber", { a: a.round, b: b.round, n });
   }
 

@@ -1,6 +1,7 @@
 // The source text, with the piece that is at work lit. The number of a line runs to it.
 
-import { h } from "./dom.js";
+import { h, setText } from "./dom.js";
+import { roundsOf } from "./rounds.js";
 
 // From a span to the range of letters that it is. Lines count from 1; columns count characters, of
 // which some take two places in a JavaScript string.
@@ -33,7 +34,9 @@ export function drawSource(trace, t, { move, at }) {
     computed = new Map(); // by node: the number of steps up to its value
   trace.steps.forEach((step, i) => computed.has(step.node) || computed.set(step.node, i + 1));
   const missed = { class: "mg-skipped", title: t("skipped") };
-  const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null;
+  const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null,
+    round = h("small"),
+    roundsAround = roundsOf(trace, t);
   // The node whose code a step is about: of a contribution to an input the operation that sends.
   function about(step) {
     const sender = senders.get(step?.edges?.[0]);
@@ -53,7 +56,7 @@ export function drawSource(trace, t, { move, at }) {
     box: h(
       "figure",
       { class: "mg-box mg-source" },
-      h("figcaption", null, h("span", null, t("source")), file),
+      h("figcaption", null, h("span", null, t("source")), file, round),
       scroll,
     ),
     about,
@@ -72,6 +75,7 @@ export function drawSource(trace, t, { move, at }) {
         ranges.push([from, to, "mark", wrong ? { class: "mg-wrong" } : null]);
       }
       text.replaceChildren(...marked(code, ranges));
+      setText(round, roundsAround(id));
     },
   };
 }

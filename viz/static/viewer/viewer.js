@@ -3,8 +3,8 @@
 import { arrangeParts, TWO_COLUMNS } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
-import { h, nodeAt, note, onceDrawn } from "./dom.js";
-import { columnOf, folder, problem, structureOf } from "./fold.js";
+import { columnAt, h, nodeAt, note, onceDrawn } from "./dom.js";
+import { columnOf, folder, key, problem, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph, touched } from "./graph.js";
 import { linkHighlights, markDifference } from "./highlight.js";
@@ -385,18 +385,22 @@ function show(el, given, options, t) {
       // a step a second is too much to be read aloud
       e.setAttribute("aria-live", playing ? "off" : "polite");
   }
-  function jumpTo(id) {
+  // To the step that has written a cell, or that will: without a column, the one that the present
+  // pass fills.
+  function jumpTo(id, column) {
     if (graph?.isGroup(id)) return graph.toggle(id);
     const k = clock.at(),
-      touches = (step) => step.node === id || (step.writes ?? []).some(([node]) => node === id);
-    for (let i = 0; i < n; i++)
-      if (touches(steps[(k + i) % n])) return clock.move(((k + i) % n) + 1);
+      wanted = column ?? columnOf(steps[k - 1] ?? {}),
+      fills = (step) => step.node === id && columnOf(step) === wanted;
+    const found = steps.flatMap((step, i) => (fills(step) ? i + 1 : [])),
+      written = stateAt(k).has(key(id, wanted)) && found.findLast((i) => i <= k);
+    clock.move(written || (found.find((i) => i > k) ?? found.at(-1) ?? k));
   }
   graph?.svg.addEventListener("click", (e) => {
     const id = nodeAt(e.target);
     if (!id) return;
-    if (!graph.isGroup(id)) graph.cards().get(id).group.focus({ preventScroll: true });
-    jumpTo(id);
+    root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
+    jumpTo(id, columnAt(e.target));
   });
   listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo });
   const paper = listenPrint(clock, n, table);

@@ -37,11 +37,13 @@ export const predictView = {
     const form = drawForm(t, answer),
       asking = h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
       box = h("div", { class: "mg-asking" }, asking, form.box, result, score.box);
-    let place = null; // the question that was shown last
+    let place = null, // the question that was shown last
+      refused = false; // a step was wanted while it stands there
     const open = gate((to) => {
       const barrier = quiz.next(0);
       if (barrier < 0 || to <= barrier) return to;
-      if (barrier === at()) result.replaceChildren(t("answerFirst"));
+      refused = barrier === at();
+      if (refused) result.replaceChildren(t("answerFirst"));
       return barrier;
     });
     function toQuestion() {
@@ -62,10 +64,12 @@ export const predictView = {
       score.show();
       place = `${i} ${here}`;
       if (place !== before) form.clear();
-      const types = place !== before && reads && !matchMedia("(pointer: coarse)").matches,
+      const asks = refused || place !== before,
+        types = asks && reads && !matchMedia("(pointer: coarse)").matches,
         goes = before === null && reads;
       if (within || (here ? types : goes))
         (box.querySelector(here ? "input" : ".mg-question button") ?? host).focus(STILL);
+      refused = false;
     }
     function answer(text) {
       const k = quiz.next(at());
