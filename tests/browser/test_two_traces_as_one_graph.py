@@ -203,6 +203,20 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
     assert page.locator(".mg-strip .mg-sumup").inner_text() == "做完那一步才说明第一处差异。"
 
 
+@pytest.mark.parametrize(
+    ("right", "value"), [(lambda x: 3 - x, -1.0), (lambda x: 3 / x, 2 / 3)], ids=["minus", "over"]
+)
+def test_the_page_tells_exchanged_operands_as_python_does(right, value, show, visit):
+    first = trace_function(right, 2.0, mode="primal")
+    second = copy.deepcopy(first)
+    second["steps"][-1]["writes"][0][2] = value
+    for lang, told in (("en", "the operands are exchanged."), ("zh", "两个操作数的位置反了。")):
+        pair = viz.compare(first, second, lang=lang)
+        show(pair.to_html())
+        said = visit.page.locator(".mg-strip .mg-sumup").inner_text()
+        assert said == repr(pair) and said.endswith(told)
+
+
 def test_a_node_of_both_has_the_first_ones_name_where_the_second_counts_otherwise(reference):
     """In g the logarithm is v2 and the product v1."""
 
