@@ -301,6 +301,9 @@ _DATA = {
     "MNIST": "data.mnist(folder)",
     "load_digits": "digits",
     "make_moons": "two_moons",
+    "moons": "two_moons",
+    "make_circles": "disc",
+    "circles": "disc",
 }
 _AUTOGRAD = {
     "ReduceSum": "mg.sum",

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.viz.constants import WHOLE
+from minigrad.viz.constants import LISTED, WHOLE
 
 from minigrad.trace.text import elided, number
 from minigrad.trace.value_schema import LEVELS
@@ -74,7 +74,7 @@ def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
     )
 
 
-def inline(value: dict[str, Any], most: int = WHOLE) -> str:
+def inline(value: dict[str, Any], most: int = LISTED) -> str:
     """An array's summary in one short line: every element when there are at most ``most``, else
     its shape and the first three.
     """

@@ -5,7 +5,7 @@ TensorDataset(x, t)                 examples kept as tensors                    
 SubsetRandomSampler(indices)        PyTorch's samplers, orders of examples          samplers.py
 DataLoader(dataset, batch_size)     batches, shuffled by seed, resumable            loader.py
 read_idx(path), mnist(folder)       the files in which MNIST is published           idx.py
-disc(n), two_moons(n), digits()     points to classify; scikit-learn's digits       small.py
+disc(n), two_moons(n), digits()     data sets: points to classify; digits           small.py
 villages(n)                         invented names, for language models             village_names.py
 """
 

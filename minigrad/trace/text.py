@@ -26,6 +26,8 @@ _SET[","] = ", "
 """Operators with the spaces that they are set with."""
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
+LISTED = 8
+"""Arrays of up to so many elements are shown with all of them."""
 CHOSEN = 3
 """Elements of a large array that are shown where they are chosen."""
 RAISED = {"T": "ᵀ", "H": "ᴴ", "′": "′"}
@@ -71,15 +73,15 @@ EXPLAINED = {
 
 
 def number(value: Any) -> str:
-    """A value with 4 significant digits (6 before the point are kept), arrays by their first
-    elements, and by shape where that is more.
+    """A value with 4 significant digits (6 before the point are kept), small arrays by all of
+    their elements and the shape, larger ones by the first elements.
     """
     if type(value) is float and math.isfinite(value):  # as most are
         return _rounded(value)
     if isinstance(value, dict):
         if "sample" in value:
             size = math.prod(value["shape"])
-            shown = elided(value, 4, size, number)
+            shown = elided(value, size if size <= LISTED else 4, size, number)
             if len(value["shape"]) == 1 and size <= 4:
                 # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
                 return shown

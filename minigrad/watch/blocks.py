@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 
 from ..core.observe import observation, run_observed
 from ..observers import calls
+from .source_map import OWN as _OWN
 from .source_map import Function, definition_of, held_in, innermost
 
 Block = dict[str, Any]
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 _ARRAYS = tuple(
     f"{_OWN}{folder}{os.sep}" for folder in "arrays extras fft linalg signal special".split()

@@ -13,6 +13,7 @@ import ast
 import functools
 import inspect
 import linecache
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -28,6 +29,8 @@ Range = tuple[int, int, int, int]
 `co_positions` and `ast` count.
 """
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_EXAMPLES = tuple(f"{OWN}{folder}{os.sep}" for folder in ("lessons", "viz"))
 MOST_LOCALS = 256
 """In functions with more variables than this, results are not looked up among them: it would
 take quadratic time.
@@ -201,14 +204,30 @@ class SourceMap:
         )
 
 
-def _code_of(f: Any) -> CodeType | None:
-    """The code that runs when f is called: behind decorators, of a bound method, of an object
-    with `__call__`, of a partial.
+def written_by_user(f: Any) -> Any:
+    """The function that a user wrote and that runs when f is called: behind decorators, of a bound
+    method, of an object with `__call__`, of a module (its `forward`), of a partial. None where that
+    is the library's.
     """
     while isinstance(f, functools.partial):
         f = f.func
     f = inspect.unwrap(f)
-    code = getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None)
+    if not hasattr(f, "__code__"):
+        kind = type(f)
+        f = kind.__call__
+        if _is_library(f):
+            f = getattr(kind, "forward", None)
+    return None if _is_library(f) else f
+
+
+def _is_library(f: Any) -> bool:
+    """Whether a function's code is the library's, and not a lesson's."""
+    file = getattr(getattr(f, "__code__", None), "co_filename", "")
+    return file.startswith(OWN) and not file.startswith(_EXAMPLES)
+
+
+def _code_of(f: Any) -> CodeType | None:
+    code = getattr(written_by_user(f), "__code__", None)
     return code if isinstance(code, CodeType) else None
 
 

@@ -23,6 +23,7 @@ from ..func.tree import flatten
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
 from .cycle_collector import fewer_collections
+from .source_map import written_by_user
 from .trace_recorder import TraceRecorder
 
 MODES = ("primal", "forward", "reverse", "both")
@@ -202,7 +203,9 @@ def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | Non
     """The names of a function's arguments: those given, else its parameters', else x1, x2, …"""
     if names is None:
         try:
-            parameters = list(inspect.signature(f).parameters.values())
+            written, method = written_by_user(f), getattr(type(f), "forward", None)
+            own = f.forward if method is not None and written is method else f
+            parameters = list(inspect.signature(own).parameters.values())
         except (TypeError, ValueError):
             parameters = []
         positional = [

@@ -2,16 +2,20 @@
 passes.
 """
 
+import math
 import re
 
 import pytest
 from minigrad.lessons import operation_steps, reference
+from minigrad.viz.constants import LISTED
 from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.numbers import short
 from minigrad.viz.speech import names_of, pass_text, sentence
 from minigrad.viz.texts import LANGUAGES, texts, words
 
 import minigrad as mg
 from minigrad.autograd.checkpoint import checkpoint
+from minigrad.trace import text
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
@@ -66,6 +70,17 @@ def test_every_sentence_is_the_same(parts, lang):
             [sentence(step, t, names), pass_text(trace, t, step.get("pass"))]
             for step in trace["steps"]
         ], trace["title"]
+
+
+def test_a_small_matrix_is_written_whole_on_a_page_and_in_a_terminal(parts):
+    assert LISTED == text.LISTED
+    for shape, whole in (((2, 3), True), ((2, 4), True), ((3, 3), False)):
+        n = math.prod(shape)
+        value = {"shape": [*shape], "dtype": "float64", "sample": [*range(n)]}
+        value["chosen"] = {"at": [3, 4], "sample": [3, 4]}  # elements that a step chose to show
+        line = parts.evaluate("(value) => parts.short(value)", value)
+        assert line == short(value)
+        assert ("…" not in line, "…" not in text.number(value)) == (whole, whole)
 
 
 WIDEST = """(svg) => Math.max(...[...svg.querySelectorAll("text")]

@@ -25,6 +25,7 @@ X.gradient  # AttributeError: Did you mean grad\?
 X._nothing  # AttributeError: no attribute '_nothing'\.$
 nn.Dense(1, 2)  # AttributeError: Did you mean Linear\?
 nn.functional.crossentropy(X, X)  # AttributeError: Did you mean cross_entropy\?
+mg.data.moons()  # AttributeError: no attribute 'moons'\. Did you mean two_moons\?
 optim.Addam([X])  # AttributeError: Did you mean Adam
 LAYER.wieght  # AttributeError: a Linear has no attribute 'wieght'\. Did you mean weight\?
 registry["sin"](X, X)  # TypeError: the operation is sin\(x\): got 2 operands\.

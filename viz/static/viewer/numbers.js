@@ -50,9 +50,10 @@ function nested(sample, shape) {
   return "[" + rows.join(", ") + "]";
 }
 
-const WHOLE = constants.whole; // arrays of up to so many elements are shown in full everywhere
+// arrays of up to so many elements are shown in full everywhere, and within a line
+const { whole: WHOLE, listed: LISTED } = constants;
 
-function inline(value, most = WHOLE) {
+function inline(value, most = LISTED) {
   const shape = value.shape ?? [],
     sample = value.sample ?? [],
     size = shape.reduce((a, b) => a * b, 1);
