@@ -14,6 +14,7 @@ from minigrad.observers import observing
 from minigrad.trace import TraceError, check_laws, validate
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
+from minigrad.watch.blocks import Blocks
 from minigrad.watch.cycle_collector import fewer_collections
 
 
@@ -68,6 +69,24 @@ def test_rounds_are_counted_on_after_an_operation_that_is_refused():
     loop = ("loop", "for i in range(5)", 5)
     found = [labels(trace, v) for v in operations(trace)]
     assert found == [[loop, ("round", "2", None)], [loop, ("round", "4", None)]]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="lines are followed throughout")
+def test_what_an_observed_operation_calls_is_not_followed(monkeypatch):
+    heard, started = [], Blocks._started
+
+    def listening(self, before):
+        follow = started(self, before)
+
+        def hear(frame, event, arg):
+            heard.append(frame.f_code.co_qualname)
+            return follow(frame, event, arg)
+
+        return hear
+
+    monkeypatch.setattr(Blocks, "_started", listening)
+    traced(lambda x: mg.sin(x), 1.0)
+    assert heard[-1] == "run_observed"
 
 
 def test_what_a_recording_made_is_not_read_again_when_it_ends():

@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad.core.primitive import OUTPUT, SHAPES, elementwise, registry
 from minigrad.trace import validate
 from minigrad.trace.text import text_of
-from minigrad.watch import notation
+from minigrad.watch import derivatives, notation
 from minigrad.watch.derivatives import LARGEST, LONGEST, Made, Rules, rule_of, text_of_rule
 from minigrad.watch.trace import trace_function
 from tests.helpers.formula_values import WORDS, computed
@@ -651,3 +651,14 @@ def test_shortened_arrays_show_the_entries_that_change() -> None:
     assert "chosen" not in third["writes"][0][2]
     dense = trace_function(lambda x: (x * x).sum(), np.ones(24), mode="reverse")
     assert "chosen" not in str(dense)
+
+
+def test_an_elementwise_rule_is_written_once_for_both_modes(monkeypatch):
+    written, formula = [], derivatives._formula
+    monkeypatch.setattr(
+        derivatives,
+        "_formula",
+        lambda made, index, *a: written.append(index) or formula(made, index, *a),
+    )
+    trace_function(lambda x, y: mg.sin(x + y), 1.0, 2.0, mode="both")
+    assert sorted(written) == [0, 0, 1]
