@@ -14,8 +14,7 @@ inside `unobserved`: nodes that `View.refresh` makes are seen in "backward", not
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -135,14 +134,14 @@ def _node_of(result: Any) -> Any:
     return next((out.node for out in outs if getattr(out, "node", None) is not None), None)
 
 
-@contextmanager
-def unobserved() -> Iterator[None]:
+class unobserved:
     """Hide the events inside the block from this thread's observers (for observers that run
     operations themselves). Observers that are added inside see them, and stay."""
-    before, observation.listening = observation.listening, ()
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        self._before, observation.listening = observation.listening, ()
+
+    def __exit__(self, *_: object) -> None:
         # Observers that were removed inside are not in `added` any more.
-        known = {id(o) for o in (*before, *observation.listening)}
+        known = {id(o) for o in (*self._before, *observation.listening)}
         observation.listening = tuple([o for o in observation.added if id(o) in known])
