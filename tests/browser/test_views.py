@@ -1220,8 +1220,14 @@ def test_a_place_without_a_value_says_why_and_is_left_again(show, visit):
 @pytest.mark.parametrize(
     ("lang", "said"),
     [
-        ("en", "At step 3: v1 = ln x = NaN. ln x is defined only where x > 0; this gives NaN."),
-        ("zh", "第 3 步：v1 的值是 ln x = NaN。 ln x 只在 x > 0 时有定义，这里得到 NaN。"),
+        (
+            "en",
+            "3 / 10: v1 = ln x = NaN. ln x is defined only where x > 0; this gives NaN.",
+        ),
+        (
+            "zh",
+            "3 / 10: v1 的值是 ln x = NaN。 ln x 只在 x > 0 时有定义，这里得到 NaN。",
+        ),
     ],
 )
 def test_before_the_first_step_the_first_result_that_is_not_finite_is_told(show, lang, said):
@@ -1231,7 +1237,7 @@ def test_before_the_first_step_the_first_result_that_is_not_finite_is_told(show,
     assert viewer.locator(".mg-say").inner_text().endswith(said)
     assert viewer.locator(".mg-now").evaluate("(e) => e.scrollHeight <= e.clientHeight")
     finite = show(viz.to_html(trace_function(mg.sin, 0.5), lang=lang))
-    assert said[:5] not in finite.locator(".mg-say").inner_text()
+    assert said[:3] not in finite.locator(".mg-say").inner_text()
 
 
 def test_a_number_that_is_not_finite_and_its_box_are_marked(show):

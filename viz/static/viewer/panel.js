@@ -113,10 +113,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     if (step) return sentence(step, t, names);
     // on the stage Space takes a step, too
     const keys = ready === "ready" && say.closest(".mg-stage") ? "readyStage" : ready;
-    const at = preview ? steps.findIndex((one) => one.nonfinite) : -1;
-    // why the preview has a NaN
-    if (at >= 0) return t("readyOdd", { k: at + 1, say: sentence(steps[at], t, names) });
-    return n ? t(keys, { n }) : t("empty");
+    const odd = preview && steps.find((one) => one.nonfinite); // why the preview has a NaN
+    if (odd) return `${steps.indexOf(odd) + 1} / ${n}: ${sentence(odd, t, names)}`;
+    return t(n ? keys : "empty", { n });
   }
   // On the stage a long formula is written smaller: the graph needs the height.
   function fitted({ formula, say }) {
