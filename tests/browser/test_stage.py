@@ -612,3 +612,57 @@ def test_the_line_at_work_is_in_view_in_a_long_source(show, visit):
         to(viewer, k)
         visit.page.wait_for_timeout(50)  # the source follows with the next picture
         assert not viewer.evaluate(beside)
+
+
+def product(a, b):
+    return mg.sum(mg.relu(a @ b))
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_the_stage_shows_one_element_and_the_arrays_beside_the_graph(show, visit, axe, size):
+    found = trace_function(product, np.arange(6.0).reshape(2, 3), np.ones((3, 2)))
+    k = step_at(found, "primal", "v1")
+    viewer = show(found, *size, step=k, views=["element", "arrays", "story"])
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    graph = viewer.locator(".mg-graph").bounding_box()
+    for view in ("element", "arrays"):
+        panel = viewer.locator(f".mg-view-{view}")
+        box = panel.bounding_box()
+        assert box["x"] >= graph["x"] + graph["width"] > 400 and box["width"] > size[0] / 2
+        assert box["y"] + box["height"] <= viewer.locator(".mg-bar").bounding_box()["y"] + 1
+        letters = panel.locator("td, .mg-arrayhead, .mg-meet, .mg-note, text").evaluate_all(
+            "all => all.map(e => parseFloat(getComputedStyle(e).fontSize))"
+        )
+        assert min(letters) >= size[1] / 70
+    assert "v1[0, 0] = 0 · 1 + 1 · 1 + 2 · 1 = 3" in viewer.locator(".mg-view-element").inner_text()
+    assert viewer.locator(".mg-view-story").is_hidden()
+    inside = """root => {
+        const seen = root.querySelector(".mg-graph").getBoundingClientRect();
+        return [...root.querySelectorAll(":is(.mg-read, .mg-write) > .mg-card")]
+            .map((e) => e.getBoundingClientRect())
+            .every((e) => e.left >= seen.left && e.right <= seen.right && e.bottom <= seen.bottom);
+    }"""
+    until(visit.page, f"({inside})(document.querySelector('.mg-stage'))")
+    axe(visit.page, ".mg-root")
+    visit.assert_clean()
+
+
+def test_of_a_first_contribution_the_stage_says_that_another_one_follows(show, visit):
+    found = trace_function(lambda x, y: mg.exp(x * y) * y + x * y, 0.5, 1.2, mode="reverse")
+    k = next(i for i, s in enumerate(found["steps"], 1) if s["say"].endswith("so far."))
+    viewer = show(found, 1280, 800, step=k)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.querySelector('.mg-stage')")
+    badge = viewer.locator(".mg-badge")
+    assert badge.inner_text() == "adjoint so far"
+    assert badge.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 800 / 50
+    to(viewer, next(i for i, s in enumerate(found["steps"], 1) if s["phase"] == "accumulate"))
+    assert "so far" not in badge.inner_text()
+    visit.page.keyboard.press("f")
+    until(visit.page, "!document.querySelector('.mg-stage')")
+    to(viewer, k)
+    assert badge.inner_text() == "adjoint", "off the stage the sentence says so"
+    visit.assert_clean()

@@ -164,15 +164,48 @@ def test_an_input_may_be_typed_that_is_no_finite_number(opened, visit):
     visit.assert_clean()
 
 
-def test_the_stage_asks_before_each_step_by_the_name_of_its_node(opened, visit):
-    tab = opened("#f=log(x)*y&x=2&y=3&step=4")
+@pytest.mark.parametrize(
+    ("address", "node", "code", "answer"),
+    [
+        ("#f=log(x)*y&x=2&y=3&step=4", "v1", "log(x)", "v1 = ln x"),
+        ("#f=x*sin(y)&x=2&y=3&step=4", "v1", "sin(y)", "v1 = sin y"),
+    ],
+)
+def test_the_stage_asks_before_each_step_by_the_name_of_its_node(
+    opened, visit, address, node, code, answer
+):
+    tab = opened(address)
     tab.locator(".mgx-picture .mg-root").focus()
     tab.keyboard.press("f")
     tab.locator(".mgx-picture .mg-stage").wait_for()
+    said, lit = tab.locator(".mg-say:visible"), tab.locator(".mg-source mark")
     tab.keyboard.press("PageDown")
-    assert "v1" in tab.locator(".mg-say:visible").inner_text()
+    assert said.inner_text() == f"What is the value of {node}?"
+    assert lit.all_inner_texts() == [code], "the highlight is that of the step in question"
     tab.keyboard.press("PageDown")
-    assert tab.locator(".mg-say:visible").inner_text().startswith("v1 = ln x")
+    assert said.inner_text().startswith(answer)
+    assert lit.all_inner_texts() == [code]
+    for _ in range(40):  # to the end, each question with its sentence
+        tab.keyboard.press("PageDown")
+        if tab.locator(".mg-question-now").count():
+            assert re.fullmatch(r"What is .* (of|to) .*\?", said.inner_text())
+    visit.assert_clean()
+
+
+def test_the_stage_is_in_the_address_and_a_button_copies_it(opened, visit):
+    tab = opened("#f=x*sin(y)&x=2&y=3&step=4&stage")
+    stage = tab.locator(".mgx-picture .mg-stage")
+    stage.wait_for()
+    tab.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    stage.locator("button.mg-link").click()
+    link = stage.get_by_role("textbox", name="Copy link").input_value()
+    assert link.endswith("#f=x*sin(y)&x=2&y=3&step=4&stage")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Escape")
+    tab.wait_for_url(re.compile("step=4$"))
+    assert stage.count() == 0
+    tab = opened("#f=stage*y&.stage=2&y=3")
+    assert title(tab) == "stage*y, stage = 2, y = 3"
     visit.assert_clean()
 
 

@@ -1,7 +1,7 @@
-// What the page shows, as its address: #f=log(x1)+x1*x2&x1=2&x2=5&mode=both&d.x1=1&step=17. A
+// What the page shows, as its address: #f=log(x1)+x1*x2&x1=2&x2=5&mode=both&d.x1=1&step=17&stage. A
 // variable whose name is one of the address's own words has a dot before it.
 
-const OWN_WORDS = new Set(["f", "mode", "step", "views"]);
+const OWN_WORDS = new Set(["f", "mode", "step", "views", "stage"]);
 
 const escaped = (text) =>
   encodeURIComponent(text).replace(/%(2B|2F|2C|3D|3B|3A)/g, (code) => decodeURIComponent(code));
@@ -17,8 +17,8 @@ function unescaped(text) {
 // Texts by the names of variables. It inherits nothing: `toString` is a name, too.
 export const byName = (pairs) => Object.assign(Object.create(null), Object.fromEntries(pairs));
 
-// state: {f, values, mode, seeds, step, views}; values and seeds by name, as they are typed.
-export function toAddress({ f, values, mode, seeds, step, views }) {
+// state: {f, values, mode, seeds, step, views, stage}; values and seeds by name, as they are typed.
+export function toAddress({ f, values, mode, seeds, step, views, stage }) {
   const parts = [`f=${escaped(f)}`];
   for (const [name, text] of Object.entries(values))
     parts.push(`${OWN_WORDS.has(name) ? "." : ""}${escaped(name)}=${escaped(text)}`);
@@ -27,6 +27,7 @@ export function toAddress({ f, values, mode, seeds, step, views }) {
     parts.push(`d.${escaped(name)}=${escaped(text)}`);
   if (views?.length) parts.push(`views=${views.join(",")}`);
   if (step) parts.push(`step=${step}`);
+  if (stage) parts.push("stage");
   return `#${parts.join("&")}`;
 }
 
@@ -41,6 +42,7 @@ export function fromAddress(hash) {
     else if (name === "mode") found.mode = text;
     else if (name === "views") found.views = text.split(",").filter((one) => /^\w+$/.test(one));
     else if (name === "step") found.step = Math.max(0, Math.trunc(Number(text)) || 0);
+    else if (part === "stage") found.stage = true;
     else if (name.startsWith("d.")) (found.seeds ??= byName([]))[name.slice(2)] = text;
     else if (name) found.values[name.replace(/^\./, "")] = text;
   }

@@ -13,7 +13,7 @@ import { grammarBox } from "./grammar.js";
 import { withPlaces } from "./measure.js";
 import { pasted } from "./pasted.js";
 import { GRAMMAR } from "./rules.js";
-import { shareButtons } from "./sharing.js";
+import { linkTo, shareButtons } from "./sharing.js";
 
 const WAIT = 600; // milliseconds for a new name that may become a function
 const PAUSE = 400; // milliseconds without a key, after which a problem in the text is told
@@ -114,10 +114,10 @@ export function explore(place, { panels = [] } = {}) {
     open(found);
   }
   function open(found) {
+    viewer?.destroy(); // which ends the stage of what was there
+    viewer = null;
     state = completed(found);
     for (const [name, text] of Object.entries(state.values)) remembered.set(name, text);
-    viewer?.destroy();
-    viewer = null;
     write();
     update();
   }
@@ -231,7 +231,8 @@ export function explore(place, { panels = [] } = {}) {
     }
     laid = withPlaces(trace);
     const last = laid.steps.length;
-    const kept = viewer ? { kept: viewer.state(), step: viewer.step() } : { step: state.step };
+    const { step, stage } = state,
+      kept = viewer ? { kept: viewer.state(), step: viewer.step() } : { step, stage };
     picture.style.minHeight = `${picture.offsetHeight}px`;
     viewer?.destroy();
     viewer = mountTrace(picture, laid, {
@@ -246,6 +247,11 @@ export function explore(place, { panels = [] } = {}) {
         state.step = k;
         address.changed();
       },
+      onStage: (on) => {
+        state.stage = on;
+        address.changed();
+      },
+      link: () => linkTo(state),
     });
     state.step = viewer.step();
     picture.style.minHeight = "";

@@ -4,7 +4,7 @@ import { h } from "../../static/viewer/dom.js";
 import { copied } from "../../static/viewer/hash.js";
 import { toAddress } from "./address.js";
 
-const linkTo = (state) => location.href.replace(/#.*$/s, "") + toAddress(state);
+export const linkTo = (state) => location.href.replace(/#.*$/s, "") + toAddress(state);
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 
 // The command that prints what the page shows.

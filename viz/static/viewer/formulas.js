@@ -467,3 +467,6 @@ export const namesOf = (trace) => {
   const byId = new Map(trace.nodes.map((node) => [node.id, nodeName(node)]));
   return (id) => byId.get(id) ?? id;
 };
+
+// Whether another contribution follows; the sentences of a Trace are English.
+export const isPartial = (step) => step?.say?.endsWith(" so far.");

@@ -1,7 +1,7 @@
 // The sentence of a step. A Trace brings its sentences in English; in another language they are
 // written from what the step says as data.
 
-import { plain, ruleOf, runs } from "./formulas.js";
+import { isPartial, plain, ruleOf, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
 // names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
@@ -77,7 +77,7 @@ function phrase(step, t, names) {
     const sent = part ? short(part.product) : value;
     return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
       node,
-      value,
+      value: (isPartial(step) ? t("soFar") : "") + value,
       part: reckoned(step, sent, t),
     });
   }
