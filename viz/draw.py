@@ -119,9 +119,11 @@ def draw_graph(
     if not isinstance(thing, Tensor):
         if isinstance(thing, Program):
             return draw_program(thing, limit, lang)
+        kind = f"{type(thing).__module__}.{type(thing).__name__}".removeprefix("builtins.")
+        of_torch = "; viz.show draws what is PyTorch's" if kind.startswith("torch.") else ""
         raise TypeError(
-            "draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got"
-            f" {type(thing).__name__}"
+            "draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph of"
+            f" minigrad, got {kind}{of_torch}"
         )
     if fold is not None and not isinstance(fold, Module):
         raise TypeError(

@@ -4,7 +4,9 @@ reference.
 Nodes are matched by the operation and the operands that they are made from, so labels may differ. A
 number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. A value that the
 other makes from the same operands in more or fewer steps (`3 - x` as `x * -1`, then `+ 3`) is the
-same value; so is, with an error, one that it makes of exchanged operands. The comparison is by what
+same value; so is, with an error, one that it makes of exchanged operands. An
+operation with a name that minigrad does not know (`mv`) is the reference's where it has the same
+operands and the same value. The comparison is by what
 was computed, in the order of the reference: a different legal order of the backward pass is not a
 difference, a different value is. Where both Traces tell what was sent along an edge, that is
 compared first: it names the operation whose rule is wrong, while the sums only show where the
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.primitive import registry
 from .replay import numbers, state_at
 from .schema import COLUMN_NAMES, inner_formulas
 from .text import chosen_places, number, text_of
@@ -350,7 +353,7 @@ MOST_STEPS = 8
 
 class SeveralSteps:
     """Finds for a node of the first of two Traces the node of the second that has its value and is
-    made from the same operands in another number of steps.
+    made from the same operands in another number of steps, or by an operation unknown to minigrad.
 
     ways: how the nodes of both are made; found: the twins that are known, which grow meanwhile.
     """
@@ -381,10 +384,19 @@ class SeveralSteps:
             theirs = self._values[1].get((other, "v"))
             if operands != wanted or theirs is None:
                 continue
-            same = len(steps) != len(inner) and agree(value, theirs, rtol=1e-6, atol=1e-9)
+            comparable = len(steps) != len(inner) or self._foreign(node, other)
+            same = comparable and agree(value, theirs, rtol=1e-6, atol=1e-9)
             if self._exchanged(node, value, other, theirs) if exchanged else same:
                 return other, (self._alone(0, node, inner), self._alone(1, other, steps))
         return None
+
+    def _foreign(self, node: str, other: str) -> bool:
+        """Whether minigrad has no operation of the name of one of two nodes, so that the name says
+        nothing about what it computes."""
+        return not all(
+            way.nodes[one].get("op") in registry
+            for way, one in zip(self._ways, (node, other), strict=True)
+        )
 
     def _exchanged(self, node: str, value: Any, other: str, theirs: Any) -> bool:
         """Whether one of two nodes has the value of the other with its operands exchanged."""

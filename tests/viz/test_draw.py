@@ -148,6 +148,13 @@ def test_what_cannot_be_drawn():
         viz.draw.draw_graph(1.0)
 
 
+def test_a_tensor_of_pytorch_is_named_as_such_with_the_function_that_draws_it():
+    torch = pytest.importorskip("torch")
+    message = r"of minigrad, got torch\.Tensor; viz\.show draws what is PyTorch's"
+    with pytest.raises(TypeError, match=message):
+        viz.draw_graph(torch.ones(2, requires_grad=True).sum())
+
+
 def test_a_graph_too_large_for_a_picture_and_one_deeper_than_the_stack():
     y = mg.ones(1, requires_grad=True)
     for _ in range(2_500):

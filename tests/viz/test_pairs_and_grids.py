@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from minigrad.viz.adapters.writer import Writer
 from minigrad.viz.reading import TraceError
 from minigrad.viz.sliders import pack
 
@@ -96,6 +97,42 @@ def test_a_function_of_pytorch_is_compared_with_one_of_minigrad():
     shown = viz.compare(viz.from_torch(theirs, *inputs), f, 2.0, 5.0)
     assert shown.divergence is None
     assert viz.compare(theirs, theirs, *inputs).divergence is None
+
+
+def test_a_product_of_pytorch_is_minigrads_whatever_its_name():
+    torch = pytest.importorskip("torch")
+    total = lambda w, x: ((w @ x) ** 2).sum()
+    vector = [[1.0, 2.0], [3.0, 4.0]], [1.0, -1.0]
+    batch = [[[1.0, 2.0]], [[3.0, 4.0]]], [[[1.0], [2.0]], [[0.0], [1.0]]]
+    of_batch = lambda w, x: (torch.bmm(w, x) ** 2).sum()
+    for made, values in ((total, vector), (of_batch, batch)):  # by PyTorch's mv and bmm
+        inputs = [torch.tensor(value, dtype=torch.float64) for value in values]
+        theirs = viz.from_torch(made, *inputs)
+        own = trace_function(total, *map(mg.tensor, values), mode="reverse")
+        shown = viz.compare(own, theirs)
+        assert shown.divergence is None
+        assert shown.document["union"]["beside"] == {"cells": [], "only": {}}
+        assert [s["say"] for s in theirs["steps"]] == [s["say"] for s in own["steps"]]
+
+
+def test_an_operation_of_an_unknown_name_is_known_by_its_value():
+    def written(name, value, sent):
+        writer = Writer()
+        a, b = writer.input("a", 2.0), writer.input("b", 3.0)
+        v = writer.op(name, [b, a], value)
+        writer.seed(v)
+        writer.send(v, 0, sent)
+        writer.send(v, 1, 3.0)
+        return writer.document([v])
+
+    own = trace_function(lambda a, b: a * b, 2.0, 3.0, mode="reverse")
+    shown = viz.compare(own, written("times2", 6.0, 2.0))
+    assert shown.divergence is None
+    assert shown.document["union"]["beside"] == {"cells": [], "only": {}}
+    found = viz.compare(own, written("times2", 6.0, 5.0)).divergence
+    assert found.kind == "value" and "should send 2 to the adjoint of b, but sends 5" in found.say
+    assert viz.compare(own, written("times2", 7.0, 2.0)).divergence.kind == "structure"
+    assert viz.compare(own, written("maximum", 6.0, 2.0)).divergence.kind == "structure"
 
 
 def test_other_names_for_the_same_nodes_are_no_difference():

@@ -37,7 +37,8 @@ from minigrad.watch.values import value as document_value
 SIGNS = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
 """Operations that are written between their operands."""
 OTHER_NAMES = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "·": "mul", "×": "mul", "/": "div",
-    "÷": "div", "truediv": "div", "@": "matmul", "mm": "matmul", "dot": "matmul", "plus": "add",
+    "÷": "div", "truediv": "div", "@": "matmul", "mm": "matmul", "mv": "matmul",
+    "bmm": "matmul", "dot": "matmul", "plus": "add",
     "minus": "sub", "times": "mul", "multiply": "mul", "subtract": "sub", "divide": "div",
     "negative": "neg", "ln": "log", "logistic": "sigmoid", "σ": "sigmoid", "**": "pow",
     "^": "pow", "power": "pow", "radd": "add", "rmul": "mul"}  # fmt: skip
