@@ -429,7 +429,10 @@ def test_walking_the_graph_with_the_arrow_keys(show, visit):
     press(page, "Shift+ArrowRight", "Shift+ArrowRight")
     assert step_of(viewer) == 2 and here() == "x1"
     press(page, "Enter")
-    assert step_of(viewer) == 21, "x1's next step is its first adjoint"
+    assert step_of(viewer) == 2, "x1's tangent"
+    to(viewer, 20)
+    press(page, "Enter")
+    assert step_of(viewer) == 21, "in the reverse pass its first adjoint"
     labels = viewer.locator(".mg-node").evaluate_all(
         "all => all.map(e => e.getAttribute('aria-label'))"
     )

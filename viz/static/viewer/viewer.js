@@ -391,8 +391,8 @@ function show(el, given, options, t) {
     if (graph?.isGroup(id)) return graph.toggle(id);
     const k = clock.at(),
       wanted = column ?? columnOf(steps[k - 1] ?? {}),
-      fills = (step) => step.node === id && columnOf(step) === wanted;
-    const found = steps.flatMap((step, i) => (fills(step) ? i + 1 : [])),
+      fills = (step) => step.node === id && columnOf(step) === wanted,
+      found = steps.flatMap((step, i) => (fills(step) ? i + 1 : [])),
       written = stateAt(k).has(key(id, wanted)) && found.findLast((i) => i <= k);
     clock.move(written || (found.find((i) => i > k) ?? found.at(-1) ?? k));
   }

@@ -65,9 +65,8 @@ export const predictView = {
       place = `${i} ${here}`;
       if (place !== before) form.clear();
       const asks = refused || place !== before,
-        types = asks && reads && !matchMedia("(pointer: coarse)").matches,
-        goes = before === null && reads;
-      if (within || (here ? types : goes))
+        types = asks && !matchMedia("(pointer: coarse)").matches;
+      if (within || (reads && (here ? types : before === null)))
         (box.querySelector(here ? "input" : ".mg-question button") ?? host).focus(STILL);
       refused = false;
     }
