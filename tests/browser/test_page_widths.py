@@ -525,6 +525,16 @@ def test_a_function_of_arrays_is_on_one_screen_with_all_that_a_step_reads(
     visit.page.emulate_media(reduced_motion="no-preference")
 
 
+def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
+    rng = np.random.default_rng(0)
+    sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
+    trace = trace_function(two_layers, *(rng.normal(size=size) for size in sizes))
+    viewer = show(trace, 390, 844)
+    panel, said = (viewer.locator(f".mg-{part}").first.bounding_box() for part in ("now", "say"))
+    assert said["y"] >= panel["y"]
+    assert said["y"] + said["height"] <= panel["y"] + panel["height"]
+
+
 def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(show):
     trace = trace_function(lambda x, y: mg.log(x) + x * y - mg.sin(y), 2.0, 5.0, mode="reverse")
     viewer = show(trace, *NOTEBOOK, views=["predict"])

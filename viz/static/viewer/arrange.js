@@ -134,7 +134,6 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
       ? under && Math.min(source.box.offsetHeight, SOURCE)
       : Math.min(right.offsetHeight, few);
     const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;
-    const low = Math.max(LOWEST, room - LOWEST_TABLE - BETWEEN);
-    return Math.max(Math.min(LOWEST_GRAPH, low), room - taken);
+    return Math.max(LOWEST, Math.min(LOWEST_GRAPH, room - LOWEST_TABLE - BETWEEN), room - taken);
   }
 }
