@@ -64,8 +64,8 @@ class Found:
         self.lost |= mark == "✗"
 
     def __str__(self) -> str:
-        open_ = sum("not written yet" in line for _, line in self.lines)
-        unwritten = f"{open_} not written yet; " if open_ else ""
+        open_ = sum(": not started. " in line for _, line in self.lines)
+        unwritten = f"{open_} not started; " if open_ else ""
         end = (
             "  something would be lost: mend it, save the notebook and check again"
             if self.lost
@@ -273,9 +273,9 @@ def _beside(error: str, path: Path) -> str:
 
 def _tell_of(exercise: Exercise, cases: list[Case], returned: list[Returned], found: Found) -> None:
     name = exercise.name
-    failed = [back for back in returned if back.kind]
+    failed = [back for back in exercise.begun(returned) if back.kind]
     if failed and all(back.kind in ("missing", "unfinished") for back in failed):
-        found.tell("·", f"{name}: not written yet. {failed[0].error}")
+        found.tell("·", f"{name}: not started. {failed[0].error}")
     elif failed:
         found.tell("✗", f"{name}: {failed[0].error}")
     elif exercise.verify is None:

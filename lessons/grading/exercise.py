@@ -332,8 +332,9 @@ class Exercise:
     answer that is wrong there need not be tried on those (cheap_answers.py).
     present: present(case) -> the case as text, where a call does not tell it well. notebook:
     notebook(*answers) -> Feedback, for kinds whose check in the notebook does more than the common
-    one. home: the folder of the sheet.py that it is from, in which the drive's module is looked for
-    first; whoever loads a sheet.py sets it.
+    one. untouched: untouched(value) -> what is to be done first where a value is as it was handed
+    out, else "". home: the folder of the sheet.py that it is from, in which the drive's module is
+    looked for first; whoever loads a sheet.py sets it.
     """
 
     name: str
@@ -359,6 +360,7 @@ class Exercise:
     small: Callable[[np.random.Generator], Iterable[Case]] | None = None
     notebook: Callable[..., Any] | None = None
     present: Callable[[Case], str] | None = None
+    untouched: Callable[[Any], str] | None = None
     home: str = ""
     _answers: dict[str, Answer] = field(default_factory=dict)
     _accept: Accept | None = None
@@ -396,6 +398,14 @@ class Exercise:
         return float(sum(self.points.values()))
 
     # ----------------------------------------------------------------------------------- both sides
+
+    def begun(self, returned: Sequence[Returned]) -> list[Returned]:
+        """What came back, with values that are as they were handed out as not started."""
+        told = [self.untouched(b.value) if self.untouched and not b.kind else "" for b in returned]
+        return [
+            Returned(error=say, kind="unfinished") if say else back
+            for back, say in zip(returned, told, strict=True)
+        ]
 
     def cases(self, rng: np.random.Generator | int, practice: bool = False) -> list[Case]:
         """The cases that a seed (or a generator) gives: always the same ones for the same seed.

@@ -158,6 +158,7 @@ def weigh(
     """The points of an exercise by a verdict(case, got): True, False, or the reason why not as a
     text ("" is right).
     """
+    returned = exercise.begun(returned)
     if len(cases) != len(returned):
         raise SheetError(
             f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results."

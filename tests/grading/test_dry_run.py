@@ -76,7 +76,7 @@ def test_what_would_be_lost_is_said_with_its_cell_and_a_way_out(folder, capsys, 
     assert "✗ cell 4: FileNotFoundError" in said
     assert "Hand in data/t.json together with the notebook, in one zip." in said
     assert "Hand in helper.py together" in said
-    assert "· Counter: not written yet." in said
+    assert "· Counter: not started." in said
     monkeypatch.chdir(folder)
     check_hand_in()
     assert "something would be lost" in capsys.readouterr().out

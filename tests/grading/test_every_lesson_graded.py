@@ -23,7 +23,7 @@ NOTEBOOKS = sorted(path.name for path in LESSONS.glob("*.ipynb"))
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 LONG = "24b_names.ipynb"
 """Trains for ten seconds; its cells run in the executed lessons."""
-PARTLY_FILLED = {"trace", "shapes"}
+PARTLY_FILLED = {"shapes"}
 """Exercises of which some rows of the table are given: an untouched one looks like one that has
 been begun.
 """

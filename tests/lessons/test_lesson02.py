@@ -11,6 +11,10 @@ import pytest
 from minigrad.lessons.exercises.lesson02 import EXERCISES
 from minigrad.lessons.grading import check
 from minigrad.lessons.grading.checking import check_exercise
+from minigrad.lessons.grading.dry_run import Found, _tell_of
+from minigrad.lessons.grading.exercise import Returned
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.pages import Tongue, _state
 
 from minigrad.trace import validate
 
@@ -139,3 +143,16 @@ def test_formulas_without_the_students_part_are_not_asked():
     for seed in range(20):
         for case in EXERCISES["dual"].cases(seed):
             assert {op for _, op, _ in case.args["rows"]} & {"mul", "sin", "log"}
+
+
+def test_the_table_as_it_is_handed_out_is_not_started_in_the_notebook_before_handing_in_and_after():
+    table = EXERCISES["trace"]
+    handed_out = {"x1": 2.0, "x2": 5.0, **dict.fromkeys(("v1", "v2", "v3", "v4", "v5"))}
+    for filled, signs in ((handed_out, "○·○"), (handed_out | {"v1": math.log(2.0)}, "✗✓✗")):
+        cases, returned = table.cases(0), [Returned(filled)]
+        found = Found("lesson")
+        _tell_of(table, cases, returned, found)
+        judged = judge(table, cases, returned)
+        said = check("trace", filled).head, found.lines[0][0], _state(judged, Tongue("en"))[1]
+        assert all(sign in text for sign, text in zip(signs, said, strict=True)), said
+        assert ("not started" in str(found)) == (filled is handed_out)

@@ -154,6 +154,7 @@ def Table(
         title=f"Exercise {name}",
         hints=asked.hints,
         notebook=asked.check,
+        untouched=asked.untouched,
         misconceptions=tuple(asked.misconceptions()),
     )
     made.accept(accept)
@@ -354,9 +355,9 @@ class TableExercise:
                 )
             )
         elif node not in given:
-            begun = any(n["id"] in given for n in reference["nodes"] if n.get("op"))
-            feedback.status = "wrong" if begun else "unfinished"
-            start = "the rows before it are right; the" if begun else "Not started yet; the"
+            waits = self.untouched(table)
+            feedback.status = "unfinished" if waits else "wrong"
+            start = "Not started yet; the" if waits else "the rows before it are right; the"
             feedback.lines.append(
                 Line("unfinished", f"{start} next row to fill in is {about(reference, node)}.")
             )
@@ -454,6 +455,19 @@ class TableExercise:
             if node in given
             else f"the row of {about(reference, node)} is still empty."
         )
+
+    def untouched(self, table: Any) -> str:
+        """Which row is to be filled in first, where no operation's is; else ""."""
+        reference = _primal(self.f, self.point)
+        try:
+            given = self._given(table, [n["id"] for n in reference["nodes"]])
+        except StudentProblem:
+            return ""
+        node = self._parting(reference, given)
+        begun = any(n["id"] in given for n in reference["nodes"] if n.get("op"))
+        if begun or node is None or node in given:
+            return ""
+        return f"The next row to fill in is {about(reference, node)}."
 
     def _given(self, table: Any, names: list[str]) -> dict[str, float]:
         """The rows that are filled in. Raises StudentProblem."""
