@@ -127,8 +127,7 @@ def script(
     stands for missing words of others). first: the modules whose exports are used; of "viewer"
     alone, ``mountTrace``.
     """
-    numbers = {"arrays", "element", "buffers"} <= set(without)
-    instead = of_numbers() if numbers else {}
+    instead = of_numbers() if only_numbers(without) else {}
     for name in without:
         instead |= INSTEAD.get(name, {})
     modules: dict[Path, str] = {}
@@ -137,6 +136,11 @@ def script(
         modules |= parts(path, without, instead)
     text = as_one(_deepest_first(modules))
     return in_english(text) if lang == "en" else text
+
+
+def only_numbers(without: Sequence[str]) -> bool:
+    """Whether all values are single numbers, by what is left out."""
+    return {"arrays", "element", "buffers"} <= set(without)
 
 
 @cache
@@ -210,12 +214,16 @@ class _Mentioned:
         return word in self.words or word.startswith(self.beginnings)
 
 
-def with_its_words(text: str) -> str:
-    """The module with those words of the interface that it or a Trace names."""
+def with_its_words(text: str, without: Sequence[str] = ()) -> str:
+    """The module with those words of the interface that it or a Trace names. without: what is left
+    out. Rules of single numbers have one function that is explained, where.
+    """
     before, words, after = around_texts(text)
     mentioned = _Mentioned(before + after, quoted=True)
     of_traces = {*PHASES, *KINDS, *COLUMNS}
-    kept = lambda w: w[0] if w[1] in of_traces or mentioned(w[1]) else ""
+    of_arrays = re.compile(r"fn_(?!where$)" if only_numbers(without) else r"(?!)")
+    named = lambda word: word in of_traces or (mentioned(word) and not of_arrays.match(word))
+    kept = lambda w: w[0] if named(w[1]) else ""
     return before + _WORD.sub(kept, words) + after
 
 

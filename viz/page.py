@@ -297,7 +297,7 @@ def _viewer_with_engine() -> str:
 
 
 def _script_of_trace(lang: str, *without: str) -> str:
-    return with_its_words(script(without, lang, ("viewer", "hash", "packed")))
+    return with_its_words(script(without, lang, ("viewer", "hash", "packed")), without)
 
 
 def _started(viewer: str, mount: str) -> str:
