@@ -261,11 +261,11 @@ def edge_twins(first: Trace, second: Trace, twin: Mapping[str, str]) -> dict[str
     }
 
 
-def _inputs(a: Trace, b: Trace) -> dict[str, str]:
-    """The inputs that belong together: by name where one Trace has all names of the other, else by
-    position.
+def _named(a: Trace, b: Trace, kind: str) -> dict[str, str]:
+    """The inputs or parameters that belong together: by name where one Trace has all names of the
+    other, else by position.
     """
-    names = [[n["id"] for n in trace["nodes"] if n["kind"] == "input"] for trace in (a, b)]
+    names = [[n["id"] for n in trace["nodes"] if n["kind"] == kind] for trace in (a, b)]
     shared = set(names[0]) & set(names[1])
     if len(shared) == min(map(len, names)):
         return {name: name for name in names[0] if name in shared}
@@ -276,9 +276,7 @@ def _leaves(first: Trace, second: Trace) -> dict[str, str]:
     """The twins of what no operation makes. Inputs without a counterpart may be constants in the
     other Trace, whose engine does not name them.
     """
-    found = _inputs(first, second)
-    params = ([n["id"] for n in t["nodes"] if n["kind"] == "param"] for t in (first, second))
-    found |= dict(zip(*params, strict=False))
+    found = _named(first, second, "input") | _named(first, second, "param")
     known = set(found.values())
     left: list[dict[str, str]] = []
     for trace, matched in ((first, found), (second, known)):
@@ -310,10 +308,10 @@ Within = dict[str, tuple[list[str], list[str]]]
 
 
 def twins(first: Trace, second: Trace) -> tuple[dict[str, str], Within]:
-    """For each node of the first Trace its twin in the second: inputs by name or position,
-    parameters by position, constants by value or else position, then by operation and operands, or
-    by value and the operands behind several steps. A number within an operation is as good as a
-    node for it.
+    """For each node of the first Trace its twin in the second: inputs and parameters by name or
+    position, constants by value or else position, then by operation and operands, or by value and
+    the operands behind several steps. A number within an operation is as good as a node for
+    it.
     """
     if len(first["nodes"]) > len(second["nodes"]):  # the steps of one node are found in the longer
         back, inner = twins(second, first)

@@ -97,6 +97,7 @@ def test_a_network_of_pytorch():
     params = [n["id"] for n in trace["nodes"] if n["kind"] == "param"]
     assert sorted(params) == sorted(name for name, _ in model.named_parameters())
     assert not torch.nn.modules.module._global_forward_pre_hooks
+    assert not torch.nn.modules.module._global_forward_hooks
     loss = torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long))
     wanted = torch.autograd.grad(loss, list(model.parameters()))
     found = [table[p, "g"] for p in params]
@@ -163,6 +164,63 @@ def test_a_module_of_pytorch_is_shown_by_its_forward_pass():
 def made(trace):
     """The nodes that operations made."""
     return [node for node in trace["nodes"] if "op" in node]
+
+
+def sequential(lib):
+    return lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.Tanh(), lib.nn.Linear(4, 2))
+
+
+def test_a_linear_layer_of_pytorch_is_minigrads_with_its_rule_and_stands_in_its_module():
+    theirs, own = sequential(torch).double(), sequential(mg)
+    for there, here in zip(theirs.parameters(), own.parameters(), strict=True):
+        here.data = mg.tensor(there.detach().numpy())
+    x = torch.ones(5, 3, dtype=torch.float64)
+    trace = viz.from_torch(theirs, x, seed=torch.ones(5, 2, dtype=torch.float64))
+    reference = trace_function(own, mg.ones(5, 3, dtype=mg.float64), cotangent=mg.ones(5, 2))
+    shown = viz.compare(reference, trace)
+    assert shown.divergence is None
+    assert shown.document["union"]["beside"] == {"cells": [], "only": {}}
+    groups = [node["group"] for node in made(trace)]
+    assert groups == ["Sequential/0: Linear", "Sequential/1: Tanh", "Sequential/2: Linear"]
+    assert text_of(made(trace)[0]["expr"]) == "input @ “0.weight”ᵀ + “0.bias”"
+    said = " ".join(step["say"] for step in trace["steps"])
+    assert "v̄1ᵀ @ input" in said and "sum(v̄1, axis 0)" in said and check_laws(trace) == []
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 5, 3)])
+def test_a_linear_layer_of_pytorch_on_other_than_a_matrix_tells_all_values(shape):
+    layer = torch.nn.Linear(3, 4).double()
+    trace = viz.from_torch(lambda x: layer(x).sum(), torch.ones(shape, dtype=torch.float64))
+    assert [n["op"] for n in made(trace)] == ["reshape", "affine", "reshape", "sum"]
+    assert all((n["id"], "v") in last(trace) for n in trace["nodes"])
+    assert [n.get("group") for n in made(trace)] == ["Linear"] * 3 + [None]
+    assert check_laws(trace) == []
+
+
+def test_a_layer_whose_transpose_or_bias_serves_more_is_told_by_its_operations():
+    x, w, b = (torch.ones(n, requires_grad=True) for n in ((2, 3), (4, 3), (4,)))
+    turned = w.t()
+    twice = viz.from_torch((torch.addmm(b, x, turned) + x @ turned).sum(), {"x": x, "w": w})
+    assert [n["op"] for n in made(twice)][:2] == ["permute", "addmm"]
+    scaled = viz.from_torch(torch.addmm(b, x, w.t(), beta=2).sum(), {"x": x, "w": w})
+    assert [n["op"] for n in made(scaled)] == ["permute", "addmm", "sum"]
+    for trace in (twice, scaled):
+        assert check_laws(trace) == []
+    assert "v̄1ᵀ" in " ".join(step["say"] for step in scaled["steps"])
+
+
+@pytest.mark.parametrize(
+    ("turn", "axes"),
+    [
+        (lambda x: x.transpose(0, -1), "axes 2, 1, 0"),
+        (lambda x: x.permute(1, -1, 0), "axes 1, 2, 0"),
+        (lambda x: x.mT, "axes 0, 2, 1"),
+    ],
+)
+def test_a_transpose_of_pytorch_names_its_axes(turn, axes):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    trace = viz.from_torch(lambda x: (turn(x) * torch.ones(4)[:1]).sum(), x)
+    assert text_of(made(trace)[0]["expr"]) == f"permute(x, {axes})"
 
 
 def test_a_seed_and_a_long_chain():

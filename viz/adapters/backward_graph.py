@@ -37,13 +37,17 @@ def write_graph(
     run: Callable[[], Any],
     plain: Callable[[Any], Any],
     local: Mapping[tuple[Any, int], Any],
+    operands_of: Callable[[Any], Any] = lambda function: function.next_functions,
+    parts_of: Callable[[Any, Any], Any] = lambda function, sent: sent,
 ) -> dict[str, Any]:
     """The Trace of functions, operands first, and of a reverse pass through them.
 
     leaf: writes a function that is no operation (None: it is one); operation: writes one with its
     operands' names, and the numbers of those of which nothing is known; seed: the last function and
     its cotangent; run: runs the pass; plain: what is sent as a number or an array of NumPy; local:
-    derivatives, by operation and operand's number. Names are those in the Trace.
+    derivatives, by operation and operand's number. Names are those in the Trace. operands_of,
+    parts_of: the operands of a function and what it sends to each, where the Trace has others than
+    the function.
     """
     ids: dict[Any, str] = {}
     edges: dict[Any, dict[int, int]] = {}  # of the operands' numbers: unknown ones have no edge
@@ -53,7 +57,7 @@ def write_graph(
             continue
         operands: list[str] = []
         edges[function], absent = {}, []
-        for slot, (parent, _) in enumerate(function.next_functions):
+        for slot, (parent, _) in enumerate(operands_of(function)):
             if parent is None and (function, slot) not in constants:
                 absent.append(slot)
                 continue
@@ -68,7 +72,9 @@ def write_graph(
     handles = []
     try:
         for function in edges:
-            note = lambda sent, got, function=function: events.append((function, sent))
+            note = lambda sent, got, function=function: events.append(
+                (function, parts_of(function, sent))
+            )
             handles.append(function.register_hook(note))
         run()
     finally:
@@ -76,7 +82,7 @@ def write_graph(
             handle.remove()
     writer.seed(ids[seed[0]], plain(seed[1]))
     for function, sent in events:
-        for slot, (parent, _) in enumerate(function.next_functions):
+        for slot, (parent, _) in enumerate(operands_of(function)):
             if parent is not None and slot < len(sent) and sent[slot] is not None:
                 number, part = edges[function][slot], plain(sent[slot])
                 writer.send(ids[function], number, part, local=local.get((function, slot)))

@@ -13,6 +13,7 @@ function runs, or else from what the functions saved for the reverse pass.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,8 +28,11 @@ from minigrad.watch.trace_writer import LONGEST_NAME, title_of
 
 MOST = 2_000
 NAMES = {
-    "t": "transpose",
-    "mm": "matmul",
+    "t": "permute",
+    "transpose": "permute",
+    "view": "reshape",
+    "unsafeview": "reshape",
+    "reshapealias": "reshape",
     "threshold": "relu",
     "logsoftmax": "log_softmax",
     "nllloss": "nll_loss",
@@ -70,13 +74,14 @@ def from_torch(
     seen: dict[Any, Any] = {}
     spans: dict[Any, list[int]] = {}
     parameters: dict[int, str] = {}
+    modules: dict[Any, str] = {}
     source = None
     if not isinstance(output, torch.Tensor) and callable(output):
         inputs = tuple(_leaf(x) for x in inputs)
         labels = list(names or _parameters(output, len(inputs)))
         source = _source(output)
-        with _naming(parameters):
-            output = _watched(output, inputs, seen, source, spans)
+        with _naming(parameters) as path:
+            output = _watched(output, inputs, seen, source, spans, modules, path)
     elif len(inputs) == 1 and isinstance(inputs[0], Mapping):
         labels, inputs = list(inputs[0]), tuple(inputs[0].values())
     else:
@@ -107,7 +112,7 @@ def from_torch(
     seen[output.grad_fn] = output
     given = dict(zip(labels, inputs, strict=False))
     writer = Writer(title, ((source and source.source()) or {}).get("code"))
-    document = _write(torch, output, start, given, seen, spans, parameters, writer)
+    document = _write(torch, output, start, given, seen, spans, modules, parameters, writer)
     if source is not None and not title:
         known = document["inputs"]
         told = [s["writes"][0] for s in document["steps"] if s["writes"]]
@@ -123,6 +128,7 @@ def _write(
     inputs: dict[str, Any],
     seen: dict[Any, Any],
     spans: Mapping[Any, list[int]],
+    modules: dict[Any, str],
     parameters: Mapping[int, str],
     writer: Writer,
 ) -> dict[str, Any]:
@@ -142,6 +148,13 @@ def _write(
     check_results(order, {root: output.output_nr}, "from_torch", advice)
     functions = [fn for fn in order if not _is_leaf(fn)]
     constants = _saved(functions, seen)
+    _inner(functions, seen, modules)
+    layers = _Layers(functions, ends)
+    for fn in layers.weights:
+        if (fn, 1) in constants:
+            constants[fn, 0] = constants.pop((fn, 1))
+    below = lambda fn: [p for p, _ in layers.operands(fn) if p is not None and fn not in ends]
+    order = [fn for fn in operands_first([root], below, MOST, complaint) if fn not in ends]
 
     def leaf(fn: Any) -> str | None:
         if fn in ends:
@@ -155,14 +168,68 @@ def _write(
     def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
         value = _plain(seen[fn]) if fn in seen else None
         shape, dtype = _shape_of(fn)
-        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": _axes(fn, shape)}
-        return writer.op(_operation(fn), operands, value, **told)
+        name, params = (
+            ("affine", {}) if fn in layers.weights else (_operation(fn), _params(fn, shape))
+        )
+        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": params}
+        told["group"] = modules.get(fn, "")
+        return writer.op(name, operands, value, **told)
 
     wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
     local = _local_derivatives(torch, functions, output.dtype)
     run = lambda: torch.autograd.grad(output, wanted, start, retain_graph=True, allow_unused=True)
     nodes, seed = [*ends, *order], (root, start)
-    return write_graph(writer, nodes, constants, leaf, operation, seed, run, _plain, local)
+    turned = layers.operands, layers.parts
+    return write_graph(writer, nodes, constants, leaf, operation, seed, run, _plain, local, *turned)
+
+
+class _Layers:
+    """PyTorch's linear layers: functions that compute x @ Wᵀ + b, of which the transpose is a part
+    in minigrad's operation.
+
+    weights: by each such function, where W comes from.
+    """
+
+    def __init__(self, functions: list[Any], ends: Mapping[Any, Any]) -> None:
+        """ends: functions that are inputs."""
+        users = Counter(parent for fn in functions for parent, _ in fn.next_functions)
+        self.weights: dict[Any, Any] = {}
+        for fn in functions:
+            if not fn.name().startswith("AddmmBackward"):
+                continue
+            scaled = any(getattr(fn, f"_saved_{name}") != 1 for name in ("alpha", "beta"))
+            bias, turned = fn.next_functions[0][0], fn.next_functions[2][0]
+            transposed = turned is not None and turned.name().startswith("TBackward")
+            alone = transposed and users[turned] == 1 and turned not in ends
+            if alone and not scaled and bias is not None and len(_shape_of(bias)[0] or ()) == 1:
+                self.weights[fn] = turned.next_functions[0]
+
+    def operands(self, fn: Any) -> Any:
+        """Where the operands of any function come from, of a layer in minigrad's order."""
+        if fn not in self.weights:
+            return fn.next_functions
+        bias, x, _ = fn.next_functions
+        return x, self.weights[fn], bias
+
+    def parts(self, fn: Any, sent: Any) -> Any:
+        """What any function sends to its operands, in the same order."""
+        if fn not in self.weights:
+            return sent
+        bias, x, turned = sent
+        return x, None if turned is None else turned.t(), bias
+
+
+def _inner(functions: list[Any], seen: dict[Any, Any], modules: dict[Any, str]) -> None:
+    """Of functions that are called inside of others, the values that these tell, and the modules:
+    those of their users.
+    """
+    for fn in reversed(functions):
+        for parent, _ in fn.next_functions:
+            if parent is not None and fn in modules and not _is_leaf(parent):
+                modules.setdefault(parent, modules[fn])
+        made = fn.next_functions[0][0] if _operation(fn) == "reshape" else None
+        if made is not None and fn in seen and not _is_leaf(made) and _shape_of(made)[0]:
+            seen.setdefault(made, seen[fn].reshape(_shape_of(made)[0]))
 
 
 def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any, float]:
@@ -206,8 +273,12 @@ def _watched(
     seen: dict[Any, Any],
     source: SourceMap,
     spans: dict[Any, list[int]],
+    modules: dict[Any, str],
+    path: list[str],
 ) -> Any:
-    """Call f and note the value that each function of the graph made, and where in the source."""
+    """Call f and note the value that each function of the graph made, where in the source, and in
+    which module. path: of the modules under way.
+    """
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -221,6 +292,7 @@ def _watched(
             for tensor in result if isinstance(result, tuple | list) else (result,):
                 if isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None:
                     seen[tensor.grad_fn] = tensor.detach().clone()
+                    modules.setdefault(tensor.grad_fn, "/".join(path))
                     if span is not None:
                         spans[tensor.grad_fn] = span
             return result
@@ -230,19 +302,40 @@ def _watched(
 
 
 @contextmanager
-def _naming(parameters: dict[int, str]) -> Iterator[None]:
-    """Note, by their ids, the names that the outermost module under way gives its parameters."""
-    from torch.nn.modules.module import register_module_forward_pre_hook
+def _naming(parameters: dict[int, str]) -> Iterator[list[str]]:
+    """Note, by their ids, the names that the outermost module under way gives its parameters. Gives
+    the path of the modules under way, as a list that changes.
+    """
+    from torch.nn.modules.module import (
+        register_module_forward_hook,
+        register_module_forward_pre_hook,
+    )
 
-    def note(module: Any, args: Any) -> None:
-        for path, parameter in module.named_parameters():
-            parameters.setdefault(id(parameter), path)
+    path: list[str] = []
+    under_way: list[Any] = []
 
-    handle = register_module_forward_pre_hook(note)
+    def begin(module: Any, args: Any) -> None:
+        for name, parameter in module.named_parameters():
+            parameters.setdefault(id(parameter), name)
+        kind = type(module).__name__
+        inside = under_way[-1].named_modules() if under_way else ()
+        name = next((name for name, one in inside if one is module and name), kind)
+        path.append(f"{name}: {kind}" if name.isdigit() else name)
+        under_way.append(module)
+
+    def end(module: Any, args: Any, result: Any) -> None:
+        path.pop()
+        under_way.pop()
+
+    handles = [
+        register_module_forward_pre_hook(begin),
+        register_module_forward_hook(end, always_call=True),
+    ]
     try:
-        yield
+        yield path
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 SAVED = {"_saved_self": 0, "_saved_other": 1}
@@ -320,11 +413,22 @@ def _operation(fn: Any) -> str:
     return NAMES.get(name, name) if not isinstance(exponent, int | float) else f"**{exponent}"
 
 
-def _axes(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
-    """The parameters of a sum, mean, stack or cat, as minigrad's operation has them; None for
-    another one. shape: of the result."""
+def _params(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
+    """The parameters of a sum, mean, stack, cat, permute or reshape, as minigrad's operation has
+    them; None for another one. shape: of the result."""
     sizes, name = getattr(fn, "_saved_self_sym_sizes", None), _operation(fn)
     place = lambda d, n: (d - 2**64 if d >= 2**63 else d) % n  # PyTorch keeps −1 as 2**64 − 1
+    if name == "reshape" and shape is not None:
+        return {"shape": tuple(shape)}
+    if name == "permute" and shape is not None:
+        n = len(shape)
+        axes = [*range(n)]
+        if hasattr(fn, "_saved_dims"):
+            axes = [place(d, n) for d in fn._saved_dims]
+        elif n > 1:
+            i, j = place(getattr(fn, "_saved_dim0", 0), n), place(getattr(fn, "_saved_dim1", 1), n)
+            axes[i], axes[j] = j, i
+        return {"axes": tuple(axes)}
     if name == "stack" and shape and all(made for made, _ in fn.next_functions):
         return {"axis": place(fn._saved_dim, len(shape)), "count": len(fn.next_functions)}
     joined = [_shape_of(made)[0] for made, _ in fn.next_functions if made]

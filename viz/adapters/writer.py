@@ -128,7 +128,8 @@ class Writer(TraceDocument):
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
         name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None, params: Mapping[str, Any] | None = None,
-           span: list[int] | None = None, absent: Sequence[int] = ()) -> str:  # fmt: skip
+           span: list[int] | None = None, absent: Sequence[int] = (),
+           group: str = "") -> str:  # fmt: skip
         """An operation on nodes, with its value (None: the engine did not keep it, only its
         shape and dtype may be known).
 
@@ -137,6 +138,7 @@ class Writer(TraceDocument):
         of minigrad's operation of that name where it gives what the engine has sent.
         span: where it stands in the source, as `[line, column, end line, end column]`.
         absent: places among all operands at which stand some of which nothing is known.
+        group: the path of the module that did it, such as "Sequential/0: Linear".
         """
         if isinstance(operands, str):
             raise ValueError(
@@ -159,6 +161,8 @@ class Writer(TraceDocument):
             node["name"] = name
         if span is not None:
             node["span"] = span
+        if group:
+            node["group"] = group
         self._note(label, operation, operands, params, foreign)
         self._slots[label] = [self.add_edge(o, label, slot) for slot, o in enumerate(operands)]
         lit = [edge["id"] for edge in self._slots[label]]
