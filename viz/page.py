@@ -15,6 +15,7 @@ import hashlib
 import html
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -317,7 +318,16 @@ def _style() -> str:
 
 @prepared
 def _style_of_trace(lang: str, *without: str) -> str:
-    return with_its_rules(_style(), _script_of_trace(lang, *without))
+    unused = "|".join(of for name, of in _RULES_OF.items() if name in without)
+    rules = re.compile(unused) if unused else None
+    return with_its_rules(_style(), _script_of_trace(lang, *without), rules)
+
+
+_RULES_OF = {
+    "arrays": r"\.mg-view-(?:arrays|element)",
+    "stages": r"\.mg-(?:stage-[123]|swatch-stage)",
+}
+"""Selectors of what a Trace may have nothing for: arrays, operations of a backward pass."""
 
 
 @prepared
@@ -342,6 +352,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
     has["source"] = bool(trace.get("source"))
+    has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     return tuple(name for name, there in has.items() if not there)
 
 

@@ -361,6 +361,11 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     assert held(viz.to_html(bare, lang="zh")) == {"passPlain:", "asksIf:"}
     assert held(viz.compare(seed, seed).to_html()) == ONLY
     assert "curveSaid:" not in viz.to_html(seed), "what only trainings say"
+    second = {**bare, "nodes": [{**node, "stage": "backward"} for node in bare["nodes"]]}
+    dashed, beside = ".mg-edge.mg-stage-1 .mg-wire", ".mg-view-element"
+    assert dashed in viz.to_html(second) and dashed not in viz.to_html(bare)
+    arrays = trace_function(lambda a, b: mg.sum(a @ b), mg.ones(2, 2), mg.ones(2, 2))
+    assert beside in viz.to_html(arrays) and beside not in viz.to_html(bare)
 
 
 def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
