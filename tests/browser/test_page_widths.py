@@ -525,6 +525,48 @@ def test_a_function_of_arrays_is_on_one_screen_with_all_that_a_step_reads(
     visit.page.emulate_media(reduced_motion="no-preference")
 
 
+AT_WORK = """(root) => {
+    const cut = (box, parts, top = 0) => {
+        const seen = box.getBoundingClientRect();
+        return [...parts].map((part) => [part, part.getBoundingClientRect()])
+            .filter(([, at]) => at.top < seen.top + top - 1 || at.bottom > seen.bottom + 1 ||
+                at.left < seen.left - 1 || at.right > seen.right + 1)
+            .map(([part]) => part.closest("[data-node]").dataset.node);
+    };
+    const svg = root.querySelector(".mg-svg");
+    return {
+        cards: cut(root.querySelector(".mg-graph"),
+            root.querySelectorAll(".mg-node:is(.mg-read, .mg-write) .mg-card")),
+        rows: cut(root.querySelector(".mg-tablebox"),
+            root.querySelectorAll(".mg-table td:is(.mg-read, .mg-write)"),
+            root.querySelector(".mg-table thead").offsetHeight),
+        scale: svg.clientWidth / svg.viewBox.baseVal.width,
+    };
+}"""
+
+
+@pytest.mark.parametrize("size", [(1117, 636), (1280, 720), (1280, 800)])
+def test_in_a_low_window_graph_and_table_show_what_a_product_of_arrays_reads(show, visit, size):
+    """The first size is that of a notebook in a window of 1280 by 720."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    rng = np.random.default_rng(0)
+    sizes = [(2, 3), (3,), (3, 1), (1,)]
+    x, target = rng.normal(size=(4, 2)), rng.normal(size=(4, 1))
+
+    def net(W1, b1, W2, b2):
+        y = mg.tanh(x @ W1 + b1) @ W2 + b2
+        return ((y - target) ** 2).mean()
+
+    arrays = [rng.normal(size=size) for size in sizes]
+    trace = trace_function(net, *arrays, mode="reverse")
+    viewer = show(trace, *size)
+    assert viewer.evaluate(SEEN) == [], "cut by the window"
+    product = [k for k, step in enumerate(trace["steps"], 1) if step["node"] == "W2"][-1]
+    (seen,) = at_each(viewer, [product], AT_WORK)
+    assert seen["cards"] == [] and seen["rows"] == [] and seen["scale"] >= 0.68
+    visit.page.emulate_media(reduced_motion="no-preference")
+
+
 def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
     rng = np.random.default_rng(0)
     sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]

@@ -11,9 +11,10 @@ const PHONE = 560, // as in the stylesheet
   LOWEST = 160, // on a phone, and where three rows of the table need the rest
   LOWEST_TABLE = 106, // and of the table's, three rows
   ITS_HEAD = 34,
-  LOWEST_SOURCE = 72, // below its head
+  LOWEST_SOURCE = 64, // below its head
   TABLE_TOO = 0.4, // of the height, for a table that is kept above a view
   VIEW_SHARE = 0.55, // of the width, for a view beside a large graph
+  LOW = 360, // of graph and table together
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
@@ -25,7 +26,7 @@ const LIMITED = ".mg-tablebox, .mg-views, .mg-source .mg-scroll";
 
 // Two columns, where there is a graph that can be read beside the table: the table gives way first.
 // Null: one column.
-function columnsFor(across, graph, table, widthOf, viewWidth, tableShown) {
+function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, room) {
   if (across < TWO_COLUMNS || !graph) return null;
   const inner = across - 34,
     flat = graph.flat(),
@@ -44,6 +45,9 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown) {
     return { level: table.levels, side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
+  // in a low window beside a graph of which no two lines would be seen above it
+  if (room < LOW && flat.height > room / 3 && widthOf(table.levels) <= side)
+    return { level: table.levels, side, scrolls: true };
   return long || widthOf(0) > side ? null : { level: 0, side };
 }
 
@@ -73,13 +77,13 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   const across = root.clientWidth,
     right = main.querySelector(".mg-right"),
     viewWidth = views.width(),
-    low = graph && across >= TWO_COLUMNS && roomBelow(root, graph) <= STACKED,
+    room = graph && across >= TWO_COLUMNS ? roomBelow(root, graph) : Infinity,
     widths = []; // of the table, by how much tighter it is
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
   const found = stage
     ? null
-    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown);
+    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown, room);
   const rest = across - 50 - BETWEEN, // for source and table, where they are below the graph
     wide = Math.max(SHARE * rest, Math.min(widthOf(0), rest - (source?.width ?? 0)));
   // below the graph only where that stays whole, or scrolls all the same
@@ -91,7 +95,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
       roomBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
-  main.classList.toggle("mg-stack", !found && !low && widthOf(table.levels) > wide);
+  main.classList.toggle("mg-stack", !found && room > STACKED && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
   main.classList.toggle("mg-scarce", Boolean(found?.scrolls));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
@@ -121,7 +125,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     const room = roomFrom(root, box);
     if (box === views.box) return Math.max(LOWEST_GRAPH, room);
     if (box === table.box) return Math.max(LOWEST_TABLE, viewWidth ? TABLE_TOO * room : room);
-    return viewWidth && !under ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, room);
+    return !under && (viewWidth || found?.scrolls) ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, room);
   }
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.

@@ -28,7 +28,6 @@ const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
   NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
 const MOST_ZOOM = 3;
-const NEIGHBOURS = 86; // units between two columns, and beside them
 const NARROW_RIM = 6; // pixels beside what is followed, where there is no room for more
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
@@ -207,6 +206,7 @@ export function drawGraph(
     const across = (scroll.offsetWidth || room) - SCROLLBAR,
       scale = across < NARROW ? 0.75 : 0.9;
     return broken &&
+      2 * flat.height * LEGIBLE <= highest() && // two lines are seen together
       across > 0 &&
       flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5)
       ? inLines(flat, joined, across / scale)
@@ -436,21 +436,31 @@ export function drawGraph(
     byReader = true;
     zoomTo(zoom * factor);
   }
+  const highest = () => parseFloat(getComputedStyle(scroll).maxHeight) || Infinity; // in pixels
   // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader
   // may ask for the whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
-    const most = parseFloat(getComputedStyle(scroll).maxHeight) || Infinity, // pixels of height
+    const most = highest(),
       line = Math.min(1, whole()),
       all = Math.min(line, (most - 2) / place.height),
       fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
-      widest = Math.max(0, ...Object.values(place.nodes).map((box) => box.w)),
-      two = scroll.clientWidth / (2 * widest + NEIGHBOURS), // a node and what it reads
       scrolls = line < LEGIBLE && !place.lines,
-      legible = fits ? all : scrolls ? Math.max(0.75, Math.min(two, 0.9)) : line;
+      legible = fits ? all : scrolls ? together(most) : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
+  // The scale at which a box shows together what any step touches, where that can be read.
+  const together = (most) =>
+    trace.steps.reduce((least, step) => {
+      const boxes = boxesOf(touched(step)),
+        fitting = (axis, size, room) => {
+          const [low, high] = ends(boxes, axis, size);
+          return (room - 2 * NARROW_RIM - 2) / (high - low);
+        },
+        scale = Math.min(fitting("x", "w", scroll.clientWidth), fitting("y", "h", most));
+      return scale < LEGIBLE || scale > least ? least : scale;
+    }, 0.9);
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
     if (!scroll.clientWidth || byReader) return;
@@ -461,35 +471,38 @@ export function drawGraph(
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
 
+  const boxesOf = (ids) =>
+    ids.map((id) => place.nodes?.[standsFor.get(id) ?? id]).filter(Boolean);
+  // Where these boxes begin and end along one axis.
+  const ends = (boxes, axis, size) => [
+    Math.min(...boxes.map((box) => box[axis] - box[size] / 2)),
+    Math.max(...boxes.map((box) => box[axis] + box[size] / 2)),
+  ];
   // Scroll inside the graph's own box, and only as far as needed, never the page: to all of these
   // nodes where they fit together, else to the first.
   function follow(ids, smooth) {
     const behavior = motion(smooth),
-      boxes = ids.map((id) => place.nodes?.[standsFor.get(id) ?? id]).filter(Boolean);
+      boxes = boxesOf(ids);
     if (!boxes.length) {
       // before the first step: the left end, at the top of what stands there
-      const seen = Object.values(place.nodes).filter(
-          (b) => (b.x - b.w / 2) * zoom < scroll.clientWidth,
-        ),
-        top = Math.min(...seen.map((b) => b.y - b.h / 2)) * zoom - 12;
+      const seen = Object.values(place.nodes).filter((b) => b.x * zoom < scroll.clientWidth),
+        top = ends(seen, "y", "h")[0] * zoom - 12;
       return scroll.scrollTo({ left: 0, top, behavior });
     }
-    const left = along(boxes, "x", "w", scroll.scrollLeft, scroll.clientWidth, 40),
-      top = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight, 12);
+    const left = along(boxes, "x", "w", scroll.scrollLeft, scroll.clientWidth),
+      top = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight);
     if (left !== scroll.scrollLeft || top !== scroll.scrollTop)
       scroll.scrollTo({ left, top, behavior });
   }
-  // Where what is seen begins along one axis: where it does already, if that shows the boxes with a
-  // rim around them, else with them in the middle.
-  function along(boxes, axis, size, from, room, rim) {
-    const ends = (some, beside) => [
-      Math.min(...some.map((box) => (box[axis] - box[size] / 2) * zoom)) - beside,
-      Math.max(...some.map((box) => (box[axis] + box[size] / 2) * zoom)) + beside,
-    ];
-    const [low, high] =
-      [ends(boxes, rim), ends(boxes, NARROW_RIM)].find(([a, b]) => b - a <= room) ??
-      ends(boxes.slice(0, 1), rim);
-    return low >= from && high <= from + room ? from : (low + high - room) / 2;
+  // Where what is seen begins along one axis: where it does already, if that shows the boxes with
+  // as much of a rim around them as there is room for, else with them in the middle.
+  function along(boxes, axis, size, from, room) {
+    const within = (some) => ends(some, axis, size).map((end) => end * zoom);
+    let [low, high] = within(boxes);
+    if (high - low > room - 2 * NARROW_RIM) [low, high] = within(boxes.slice(0, 1));
+    const spare = (room - high + low) / 2,
+      beside = Math.min(24, spare);
+    return low - beside >= from && high + beside <= from + room ? from : low - spare;
   }
 
   // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts

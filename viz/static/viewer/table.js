@@ -40,6 +40,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     hidden = new Set(), // columns
     latest = null, // the step and the state that are shown
     rows = new Map(), // those that are drawn
+    room = 0, // the height of the box in pixels
+    headTall = ROW_TALL,
+    held = [ROW_TALL, 0], // pixels of head and rows kept at the upper edge, and at the lower
     marked = [];
   const gap = () => h("tr", { "aria-hidden": "true" }, h("td", { colspan: columns.length + 2 })),
     gaps = [gap(), gap()];
@@ -128,7 +131,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   // The rows that are seen are drawn, and so many before and after them.
   function drawSeen() {
     if (!isLong() || !box.clientHeight) return;
-    const first = Math.floor((box.scrollTop - head.offsetHeight) / tall),
+    const first = Math.floor((box.scrollTop - headTall) / tall),
       last = first + Math.ceil(box.clientHeight / tall);
     if ((first < from && from) || (last > from + rows.size && from + rows.size < ids.length)) {
       drawFrom(first - ROWS_DRAWN);
@@ -209,8 +212,12 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   build();
 
   function fill(step, state) {
-    for (const element of marked) element.classList.remove("mg-read", "mg-write", "mg-active");
+    for (const element of marked) {
+      element.classList.remove("mg-read", "mg-write", "mg-active", "mg-near");
+      element.style.inset = "";
+    }
     marked = [];
+    held = [headTall, 0];
     for (const { row, cells, source } of rows.values()) {
       row.classList.toggle("mg-unborn", state.unborn.has(source));
       for (const [column, cell] of cells) {
@@ -231,7 +238,22 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     const cell = ([id, column]) => rows.get(standsFor(id))?.cells.get(column);
     for (const read of step.reads ?? []) mark(cell(read), "mg-read");
     for (const write of step.writes ?? []) mark(cell(write), "mg-write");
-    mark(rows.get(standsFor(step.node))?.row, "mg-active");
+    const own = rows.get(standsFor(step.node));
+    if (!own) return;
+    mark(own.row, "mg-active");
+    // rows that are read stay at the edges of the box where the row of the step is between them
+    const all = [...rows.values()],
+      at = all.indexOf(own),
+      read = (step.reads ?? []).map(([id]) => rows.get(standsFor(id)));
+    let spare = room - headTall - own.tall;
+    [all.slice(0, at), all.slice(at + 1).reverse()].forEach((some, side) => {
+      for (const one of some)
+        if (read.includes(one) && (spare -= one.tall) >= 0) {
+          mark(one.row, "mg-near");
+          one.row.style[side ? "bottom" : "top"] = `${held[side]}px`;
+          held[side] += one.tall;
+        }
+    });
   }
 
   return {
@@ -265,6 +287,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       table.classList.add(...TIGHT.slice(0, level));
       for (const more of TIGHT.slice(level))
         if (table.offsetWidth > box.clientWidth) table.classList.add(more);
+      headTall = head.offsetHeight;
+      for (const one of rows.values()) one.tall = one.row.offsetHeight;
+      if (latest) fill(...latest);
     },
     levels: TIGHT.length,
     width(level = 0) {
@@ -277,16 +302,17 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     },
     // The least height that shows its head and any row.
     least() {
-      const tallest = Math.max(0, ...[...rows.values()].map((one) => one.row.offsetHeight));
-      return head.offsetHeight + tallest + box.offsetHeight - box.clientHeight;
+      const tallest = Math.max(0, ...[...rows.values()].map((one) => one.tall));
+      return headTall + tallest + box.offsetHeight - box.clientHeight;
     },
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
       const id = step && standsFor(step.node);
+      room = box.clientHeight;
       if (isLong() && box.clientHeight) {
         const [first] = rows.values();
-        if (first.row.offsetHeight && first.row.offsetHeight !== tall) {
-          tall = first.row.offsetHeight;
+        if (first.tall && first.tall !== tall) {
+          tall = first.tall;
           spaced();
         }
         if (id && !rows.has(id)) drawFrom(ids.indexOf(id) - ROWS_DRAWN);
@@ -296,12 +322,11 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const { row, cells } = found,
         cell = cells.get(step.writes?.[0]?.[1]),
         names = row.firstElementChild.offsetWidth;
-      const under = row.offsetTop - head.offsetHeight, // the place that it has just below the head
-        above = under < box.scrollTop;
-      const below = row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight;
       const to = { top: box.scrollTop, left: box.scrollLeft, behavior: motion(smooth) };
-      const spare = box.clientHeight - head.offsetHeight - row.offsetHeight;
-      if (above || below) to.top = under - Math.max(0, spare / 2);
+      const under = row.offsetTop - held[0], // just below what is kept there
+        spare = room - row.offsetHeight - held[0] - held[1];
+      if (under < box.scrollTop || under - spare > box.scrollTop)
+        to.top = under - Math.max(0, spare / 2);
       if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;
       else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth)
         to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
