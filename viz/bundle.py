@@ -72,6 +72,7 @@ export const groupTree = () => null, operationsIn = groupTree, openAtFirst = gro
 export const groupsAround = groupTree, visible = groupTree;
 """
     },
+    "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
 }
 """Parts as they are where a Trace has nothing for them, by what is left out."""

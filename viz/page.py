@@ -353,6 +353,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["groups"] = may_group(trace)
     has["source"] = bool(trace.get("source"))
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
+    has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 
 
