@@ -10,6 +10,7 @@ from minigrad.lessons.grading.results.similarity import SimilarPair
 from minigrad.lessons.grading.results.site import index_html
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, open_text
 
@@ -124,3 +125,13 @@ def test_a_table_without_a_source_takes_the_whole_width_below_a_long_graph(show)
     viewer = show(trace, 1280)
     graph, table = (viewer.locator(f".mg-{p}").bounding_box() for p in ("graph", "tablebox"))
     assert graph["y"] + graph["height"] < table["y"] and table["width"] > graph["width"] - 4
+
+
+def test_the_table_of_a_recorded_graph_says_which_values_were_not_kept(show):
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    loss = ((w * mg.tensor([3.0, 4.0]) - mg.tensor([1.0, 0.0])) ** 2).mean()
+    trace = viz.trace_of(loss, names={"w": w})
+    cells = show(trace, step=len(trace["steps"])).locator("td.mg-c-v").all_inner_texts()
+    constants = [n["id"] for n in trace["nodes"] if n["kind"] == "const"]
+    assert constants == ["c1", "c2"]
+    assert cells == ["[1, 2]", "[3, 4]", "not kept", "not kept", "[2, 8]", "not kept", "34"]

@@ -98,12 +98,17 @@ def _operation(node: Any) -> Any:
 
 def _kept(nodes: list[Any]) -> tuple[dict[Any, Any], Constants]:
     """The values that the graph keeps: by node, and those of operands without a gradient by (node,
-    operand's number).
+    operand's number), None where they were not kept.
     """
     values: dict[Any, Any] = {}
     constants: Constants = {}
     for node in nodes:
-        if not isinstance(node, OpNode) or not node.plan.keeps_values:
+        if not isinstance(node, OpNode):
+            continue
+        for slot, (parent, _) in enumerate(node.next_functions):
+            if parent is None:
+                constants[node, slot] = None
+        if not node.plan.keeps_values:
             continue
         for source, value in zip(node.plan.sources, node.values(), strict=True):
             if source == OUTPUT and not isinstance(value, tuple):

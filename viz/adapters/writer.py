@@ -115,7 +115,7 @@ class Writer(TraceDocument):
                 [],
                 [],
                 [notation.symbol(label)],
-                f"The value of {label} is not known here.",
+                f"The value of {label} was not kept.",
             )
         if tangent is not None:
             self.tangents[label] = _held(tangent)

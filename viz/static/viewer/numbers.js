@@ -50,14 +50,13 @@ function nested(sample, shape) {
   return "[" + rows.join(", ") + "]";
 }
 
-// arrays of up to so many elements are shown in full everywhere, and within a line
-const { whole: WHOLE, listed: LISTED } = constants;
-
-function inline(value, most = LISTED) {
+// Arrays of up to constants.whole elements are shown in full everywhere, of constants.listed in a
+// line.
+function inline(value) {
   const shape = value.shape ?? [],
     sample = value.sample ?? [],
     size = shape.reduce((a, b) => a * b, 1);
-  if (size === sample.length && size <= most)
+  if (size === sample.length && size <= constants.listed)
     return size ? nested(sample, shape) : `[] ${shapeText(shape)}`;
   const { at, sample: told } = value.chosen ?? { at: [0, 1, 2], sample };
   const parts = at.flatMap((i, k) => [...(i > (at[k - 1] ?? -1) + 1 ? ["…"] : []), short(told[k])]);
@@ -70,7 +69,7 @@ export const spread = ({ min, max }) =>
 
 // Where there is little room: a small array in full, whatever its numbers; a larger one by its
 // range.
-export function brief(value, most = 18, whole = WHOLE) {
+export function brief(value, most = 18, whole = constants.whole) {
   const text = short(value),
     size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
   if (

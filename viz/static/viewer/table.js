@@ -31,6 +31,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   const { nodes, columns, steps } = trace,
     byId = nodesOf(trace),
     body = h("tbody");
+  const unkept = steps // values that an engine's graph does not keep
+    .filter((step) => step.phase === "primal" && !step.writes[0] && !step.fails)
+    .map((step) => step.node);
   const text = (value) => brief(value, WIDE),
     theirs = cellsBeside(trace);
   let ids = [], // of all rows
@@ -224,7 +227,8 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const value = state.get(key(source, column));
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
-          said = unlike ? unlikeText(value, other, text) : text(value);
+          lost = column === "v" && unkept.includes(source) ? t("unkept") : "",
+          said = unlike ? unlikeText(value, other, text) : text(value) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
       }
