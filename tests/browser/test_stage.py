@@ -689,3 +689,18 @@ def test_in_predict_mode_the_stage_has_the_question_large_and_the_last_answer_sm
     assert box["y"] + box["height"] <= bar["y"] + 1 and box["height"] > size[1] * 0.4
     axe(visit.page, ".mg-root")
     visit.assert_clean()
+
+
+def test_of_a_convolution_the_stage_shows_the_element_the_window_and_the_sum(show, visit):
+    found = trace_function(lambda x: mg.sum(Convolutional().c1(x)), mg.ones(1, 1, 8, 8))
+    k = next(i for i, s in enumerate(found["steps"], 1) if "∗" in s["say"])
+    viewer = show(found, 1280, 800, step=k, views=["element"])
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    sum_ = viewer.locator(".mg-meet")
+    until(visit.page, "document.querySelector('.mg-element td.mg-at')")
+    for met in viewer.locator(".mg-element .mg-array td.mg-met").all():
+        box = met.bounding_box()
+        assert box["y"] + box["height"] <= sum_.bounding_box()["y"] + 1
+    visit.assert_clean()
