@@ -11,6 +11,7 @@ import { passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
+  MEASURED = 3, // of the longest sentences, and of the longest formulas
   MOST_FOUND = 3, // of the results that stand there before the first step
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
@@ -137,7 +138,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     steps
       .map((step, i) => [size(step), i + 1])
       .sort((a, b) => b[0] - a[0])
-      .slice(0, 5)
+      .slice(0, MEASURED)
       .map(([, k]) => k);
   const longest = () => [
     ...new Set([
