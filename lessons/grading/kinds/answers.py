@@ -421,16 +421,23 @@ class TableExercise:
         reference = _primal(self.f, self.point)
         return {n["id"]: cell(reference, n["id"], "v") for n in reference["nodes"]}
 
+    def _read(self, table: Any) -> tuple[Trace, dict[str, float], str | None]:
+        """The right Trace, a table's numbers, and the node of its first wrong or empty row.
+
+        Raises StudentProblem.
+        """
+        reference = _primal(self.f, self.point)
+        given = self._given(table, [n["id"] for n in reference["nodes"]])
+        return reference, given, self._parting(reference, given)
+
     def _likely(self, table: Any) -> str:
         """The sentence of the slip that the first wrong row looks like; "" if it looks like
         none.
         """
-        reference = _primal(self.f, self.point)
         try:
-            given = self._given(table, [n["id"] for n in reference["nodes"]])
+            _, given, node = self._read(table)
         except StudentProblem:
             return ""
-        node = self._parting(reference, given)
         if node is None or node not in given:
             return ""
         return next(
@@ -442,12 +449,10 @@ class TableExercise:
 
     def problem(self, table: Any) -> str:
         """Why a table is not right, without the right numbers; "" if it is."""
-        reference = _primal(self.f, self.point)
         try:
-            given = self._given(table, [n["id"] for n in reference["nodes"]])
+            reference, given, node = self._read(table)
         except StudentProblem as problem:
             return problem.say
-        node = self._parting(reference, given)
         if node is None:
             return ""
         return (
@@ -458,12 +463,10 @@ class TableExercise:
 
     def untouched(self, table: Any) -> str:
         """Which row is to be filled in first, where no operation's is; else ""."""
-        reference = _primal(self.f, self.point)
         try:
-            given = self._given(table, [n["id"] for n in reference["nodes"]])
+            reference, given, node = self._read(table)
         except StudentProblem:
             return ""
-        node = self._parting(reference, given)
         begun = any(n["id"] in given for n in reference["nodes"] if n.get("op"))
         if begun or node is None or node in given:
             return ""
