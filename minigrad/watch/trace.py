@@ -203,8 +203,10 @@ def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | Non
     """The names of a function's arguments: those given, else its parameters', else x1, x2, …"""
     if names is None:
         try:
-            written, method = written_by_user(f), getattr(type(f), "forward", None)
-            own = f.forward if method is not None and written is method else f
+            own: Any = f
+            method = getattr(type(f), "forward", None)
+            if method is not None and written_by_user(f) is method:
+                own = own.forward
             parameters = list(inspect.signature(own).parameters.values())
         except (TypeError, ValueError):
             parameters = []
