@@ -136,6 +136,17 @@ def test_a_modified_key_is_left_to_the_browser(show, visit):
     assert step_of(viewer) == 0
 
 
+def test_an_explanation_that_no_longer_scrolls_keeps_the_focus_and_so_the_arrow_keys(show, visit):
+    viewer = show(SAMPLES["seed"], 1280)
+    for k, part in enumerate((".mg-now", ".mg-formula"), 1):  # as where they scroll
+        viewer.locator(part).first.evaluate("e => { e.tabIndex = 0; e.focus(); }")
+        press(visit.page, "ArrowRight")
+        visit.page.wait_for_timeout(200)  # drawn
+        assert viewer.evaluate("e => e.contains(document.activeElement)"), part
+        press(visit.page, "ArrowRight")
+        assert step_of(viewer) == 2 * k
+
+
 @pytest.mark.whole
 def test_play_runs_to_the_end_stops_and_starts_over(show, visit):
     viewer, page = show(SAMPLES["square"]), visit.page

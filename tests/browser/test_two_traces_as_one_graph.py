@@ -58,6 +58,9 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
         assert sentence["y"] + sentence["height"] <= row["y"]
         assert page.locator(".mg-strip").bounding_box()["height"] <= 120
     page.get_by_role("button", name="Go to the first difference").click()
+    page.keyboard.press("ArrowRight")
+    assert step_of(viewer) == pair.divergence.step + 2, "the keys go on from there"
+    page.keyboard.press("ArrowLeft")
     assert viewer.locator(".mg-counter").inner_text().startswith(f"{pair.divergence.step + 1} /")
     assert of_class(viewer, "mg-differs") == ["x2"]
     to(viewer, len(reference["steps"]))

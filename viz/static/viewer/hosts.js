@@ -30,7 +30,10 @@ function mountPair(el, { union: both, difference, names }, options) {
   const t = translator(options.lang),
     union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
-    { bar, tell } = differenceBox(union, difference, names, t, (k) => go(k)),
+    { bar, tell } = differenceBox(union, difference, names, t, (k) => {
+      go(k);
+      viewer.root.focus({ preventScroll: true }); // its keys go on from there
+    }),
     root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, place);
   if (options.theme) bar.dataset.theme = options.theme;
   el.replaceChildren(keepKeys(root));

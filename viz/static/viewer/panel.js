@@ -22,9 +22,9 @@ const RESERVED = 0.175, // of the window's height, at most
 const tell = (element, text) =>
   element.textContent === text || element.replaceChildren(...unbroken(text));
 
-// What scrolls must be reachable by keys.
+// What scrolls must be reachable by keys. What has the focus keeps it, and so the keys.
 function reachable(element, scrolls) {
-  if (!scrolls) element.removeAttribute("tabindex");
+  if (!scrolls && !element.matches(":focus")) element.removeAttribute("tabindex");
   else if (!element.hasAttribute("tabindex")) element.setAttribute("tabindex", "0");
 }
 
