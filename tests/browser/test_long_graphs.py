@@ -122,6 +122,20 @@ def test_a_long_chain_is_read_in_lines(show, visit, width, count):
     assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_the_step_stays_in_view_when_a_key_or_a_button_enlarges_the_graph(show, visit):
+    viewer = show(sines(40), 1200)
+    to(viewer, 30)
+    for enlarge in (lambda: visit.page.keyboard.press("+"),
+                    lambda: viewer.get_by_role("button", name="Zoom in").click()):  # fmt: skip
+        enlarge()
+        inside, card = (
+            viewer.locator(part).first.bounding_box()
+            for part in ("div.mg-graph", ".mg-node:has(.mg-write)")
+        )
+        assert inside["x"] <= card["x"] <= inside["x"] + inside["width"] - card["width"]
+        assert inside["y"] <= card["y"] <= inside["y"] + inside["height"] - card["height"]
+
+
 def settled(page, selector):
     """Waits until the element has not scrolled for some frames."""
     page.evaluate(

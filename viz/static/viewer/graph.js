@@ -125,6 +125,7 @@ export function drawGraph(
     noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
   let zoom = 1,
     byReader = false,
+    followed = [], // the nodes that were last brought into view
     marked = [],
     lit = [],
     tiny = new Map(),
@@ -436,6 +437,11 @@ export function drawGraph(
     byReader = true;
     zoomTo(zoom * factor);
   }
+  // By a key or a button: the step stays in view.
+  function zoomAtStep(factor) {
+    zoomBy(factor);
+    if (followed.length) follow(followed, false);
+  }
   const highest = () => parseFloat(getComputedStyle(scroll).maxHeight) || Infinity; // in pixels
   // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader
   // may ask for the whole width, and, asking again, come back.
@@ -481,6 +487,7 @@ export function drawGraph(
   // Scroll inside the graph's own box, and only as far as needed, never the page: to all of these
   // nodes where they fit together, else to the first.
   function follow(ids, smooth) {
+    followed = ids;
     const behavior = motion(smooth),
       boxes = boxesOf(ids);
     if (!boxes.length) {
@@ -694,8 +701,8 @@ export function drawGraph(
       card.group.setAttribute("tabindex", other === id ? "0" : "-1");
   }
 
-  const smaller = iconButton("zoomOut", t, () => zoomBy(0.8)),
-    larger = iconButton("zoomIn", t, () => zoomBy(1.25));
+  const smaller = iconButton("zoomOut", t, () => zoomAtStep(0.8)),
+    larger = iconButton("zoomIn", t, () => zoomAtStep(1.25));
   const all = (on) =>
     h(
       "button",
@@ -778,7 +785,7 @@ export function drawGraph(
     walk,
     rove,
     toggle,
-    zoomBy,
+    zoomAtStep,
     labels,
     arrange: (wanted = columnsShown) => arrange(wanted),
     cards: () => cards,

@@ -53,7 +53,7 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     if (kind === "text") return e.target.value || e.key.length < 2 ? null : moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
-      return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
+      return () => (e.key === "0" ? graph.fit(true) : graph.zoomAtStep(e.key === "-" ? 0.8 : 1.25));
     if (e.key === "?") return help;
     if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
     if (stage.on() && e.key === "q") return stage.question;
