@@ -38,6 +38,9 @@ class _Unasked(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        if isinstance(node.op, ast.And) and ast.unparse(node.values[0]) == "observers":
+            self.found += 1
+            return ast.Constant(False)
         question = "not observers" if isinstance(node.op, ast.And) else "observers"
         others = [value for value in node.values if ast.unparse(value) != question]
         if len(others) == len(node.values):

@@ -132,7 +132,8 @@ def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
         return t(f"say_seed_{kind}", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
         sent = short(part["product"]) if part else value
-        return t(f"say_{phase}", node=node, value=value, part=_reckoned(step, sent, t))
+        now = (t("soFar") if said.endswith(" so far.") else "") + value
+        return t(f"say_{phase}", node=node, value=now, part=_reckoned(step, sent, t))
     return t(f"say_{phase}", node=node, value=_reckoned(step, value, t)) if phase in TOLD else said
 
 

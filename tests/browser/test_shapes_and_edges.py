@@ -61,10 +61,10 @@ MET = """root => {
     ],
 )
 def test_no_edge_crosses_a_box_or_a_shape(show, name, width):
-    viewer = show(TRACES[name](), width)
+    viewer = show(TRACES[name](), width, 1600)  # lines stand only where two are seen together
     met, shapes, in_lines = viewer.evaluate(MET)
     assert met == [] and shapes >= 2
-    assert in_lines or name == "arrays", "the networks are too wide for one line"
+    assert in_lines or width > 760 or name == "arrays", "a network is too wide for one line"
 
 
 def test_a_shape_is_shortened_before_its_letters_become_too_narrow_to_be_read(show):

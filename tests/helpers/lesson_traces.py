@@ -58,14 +58,17 @@ def load_ipython_extension(shell: Any) -> None:
         keep("made", document)
         return document
 
-    laid_out = viz.page.with_layout
+    def kept(lay_out: Any) -> Any:
+        def shown(document: Any) -> Any:
+            keep("shown", document)
+            return lay_out(document)
 
-    def shown(document: Any) -> Any:
-        keep("shown", document)
-        return laid_out(document)
+        return shown
 
-    for module in (viz.page, viz.trace_frame, viz.compare, viz.sliders):
-        module.with_layout = shown
+    for module in (viz.page, viz.trace_frame):
+        module.placed = kept(module.placed)
+    for module in (sys.modules["minigrad.viz.compare"], sys.modules["minigrad.viz.sliders"]):
+        module.with_layout = kept(module.with_layout)
 
     def before_a_cell(info: Any) -> None:
         for module in list(sys.modules.values()):

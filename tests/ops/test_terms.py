@@ -90,7 +90,7 @@ def test_every_operation_of_windows_and_products_says_its_terms() -> None:
 def test_a_trace_holds_the_terms_and_every_element_that_meets() -> None:
     x, w = np.arange(36.0).reshape(1, 1, 6, 6), np.ones((2, 1, 3, 3))
     f = lambda x, w: mg.nn.functional.conv2d(x, w).square().sum()
-    trace = validate(trace_function(f, x, w))
+    trace = validate(trace_function(f, x, w, mode="both"))
     conv = next(node for node in trace["nodes"] if node.get("op") == "convolve")
     assert conv["terms"]["sizes"] == [1, 1, 2, 1, 4, 4, 3, 3]
     whole = {

@@ -39,7 +39,8 @@ from tests.helpers.trace_samples import all_samples
         ({"re": 1.5, "im": -2}, "1.5 − 2i"),
         ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"),
         ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
-        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "[1, 2, 3, …] (2, 3)"),
+        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "[[1, 2, 3], [4, 5, 6]]"),
+        ({"shape": [3, 3], "sample": [1, 2, 3, 4, 5, 6, 7, 8, 9]}, "[1, 2, 3, …] (3, 3)"),
         (
             {"shape": [9], "sample": [0] * 9, "chosen": {"at": [0, 4, 8], "sample": [0, 1, 2]}},
             "[0, …, 1, …, 2] (9,)",
@@ -62,7 +63,7 @@ def test_a_shown_number_is_near_the_number(value):
 
 def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     long = {"shape": [2, 3], "sample": [0.123, -4.567, 8.9, 1, 2, 3], "min": -4.567, "max": 8.9}
-    assert short(long) == "[0.123, −4.567, 8.9, …] (2, 3)" and brief(long) == "−4.567 … 8.9"
+    assert short(long) == "[[0.123, −4.567, 8.9], [1, 2, 3]]" and brief(long) == "−4.567 … 8.9"
     assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "(2, 3)"
     small = {
         "shape": [2, 2],

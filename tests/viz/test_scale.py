@@ -58,7 +58,7 @@ def huge():
 def test_a_huge_graph_gives_an_overview_and_is_never_laid_out(huge, monkeypatch):
     count = len(huge["nodes"])
     for place in (
-        "minigrad.viz.page.with_layout",
+        "minigrad.viz.page.placed",
         "minigrad.viz.page.plain_table",
         "minigrad.viz.page.page",
     ):
