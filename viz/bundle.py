@@ -144,16 +144,12 @@ def only_numbers(without: Sequence[str]) -> bool:
     return {"arrays", "element", "buffers"} <= set(without)
 
 
-@cache
-def _constants_of_numbers() -> str:
-    """The viewer's constants without those of the shapes on edges."""
-    constants = json.loads((STATIC / "viewer" / "constants.json").read_text("utf-8"))
-    return json.dumps({name: held for name, held in constants.items() if name != "shape"})
-
-
 def of_numbers() -> dict[str, str]:
-    """Parts of the viewer as they are where all values are single numbers."""
-    return {**OF_NUMBERS, "viewer/constants.json": _constants_of_numbers()}
+    """Parts of the viewer as they are where all values are single numbers; its constants are those
+    without the shapes on edges."""
+    constants = json.loads((STATIC / "viewer" / "constants.json").read_text("utf-8"))
+    del constants["shape"]
+    return {**OF_NUMBERS, "viewer/constants.json": json.dumps(constants)}
 
 
 def _imported(path: Path, text: str) -> list[Path]:

@@ -17,6 +17,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from minigrad.viz import scale, texts
@@ -297,6 +298,7 @@ def _viewer_with_engine() -> str:
     return _started(viewer_with_engine(), "mount")
 
 
+@cache
 def _script_of_trace(lang: str, *without: str) -> str:
     return with_its_words(script(without, lang, ("viewer", "hash", "packed")), without)
 

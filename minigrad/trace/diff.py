@@ -4,13 +4,12 @@ reference.
 Nodes are matched by the operation and the operands that they are made from, so labels may differ. A
 number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. A value that the
 other makes from the same operands in more or fewer steps (`3 - x` as `x * -1`, then `+ 3`) is the
-same value; so is, with an error, one that it makes of exchanged operands. An
-operation with a name that minigrad does not know (`mv`) is the reference's where it has the same
-operands and the same value. The comparison is by what
-was computed, in the order of the reference: a different legal order of the backward pass is not a
-difference, a different value is. Where both Traces tell what was sent along an edge, that is
-compared first: it names the operation whose rule is wrong, while the sums only show where the
-damage arrives.
+same value; so is, with an error, one that it makes of exchanged operands. An operation with a name
+that minigrad does not know (`mv`) is the reference's where it has the same operands and the same
+value. The comparison is by what was computed, in the order of the reference: a different legal
+order of the backward pass is not a difference, a different value is. Where both Traces tell what
+was sent along an edge, that is compared first: it names the operation whose rule is wrong, while
+the sums only show where the damage arrives.
 """
 
 from __future__ import annotations
@@ -310,8 +309,7 @@ Within = dict[str, tuple[list[str], list[str]]]
 def twins(first: Trace, second: Trace) -> tuple[dict[str, str], Within]:
     """For each node of the first Trace its twin in the second: inputs and parameters by name or
     position, constants by value or else position, then by operation and operands, or by value and
-    the operands behind several steps. A number within an operation is as good as a node for
-    it.
+    the operands behind several steps. A number within an operation is as good as a node for it.
     """
     if len(first["nodes"]) > len(second["nodes"]):  # the steps of one node are found in the longer
         back, inner = twins(second, first)

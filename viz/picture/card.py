@@ -137,7 +137,7 @@ def _rows(
             lines = measure.lines_of(value, shape)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"
-                if measure.kind_of(shape) == "line":  # others have no room for two values
+                if measure.kind_of(shape) == "line":  # others have no space for two values
                     lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}"]
             for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)

@@ -335,17 +335,14 @@ class TableExercise:
         feedback = Feedback(
             f"Exercise {self.name}", "wrong", self.name, possible=self.points, hints=self.hints
         )
-        reference = trace_function(self.f, *self.point, mode="primal")
-        names = [n["id"] for n in reference["nodes"]]
         try:
-            given = self._given(table, names)
+            reference, given, node = self._read(table)
         except StudentProblem as problem:
             feedback.status = "unfinished" if problem.kind == "unfinished" else "trouble"
             feedback.lines.append(Line(feedback.status, problem.say))
             return feedback
-        theirs = _filled(reference, given)
-        node = self._parting(reference, given)
         if node is None:
+            names = [n["id"] for n in reference["nodes"]]
             feedback.status, feedback.points, feedback.hints = "right", self.points, ()
             feedback.lines.append(
                 Line(
@@ -362,6 +359,7 @@ class TableExercise:
                 Line("unfinished", f"{start} next row to fill in is {about(reference, node)}.")
             )
         else:
+            theirs = _filled(reference, given)
             feedback.trace, feedback.step = (
                 theirs,
                 1 + next(i for i, s in enumerate(theirs["steps"]) if s["node"] == node),
