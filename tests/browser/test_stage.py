@@ -383,12 +383,15 @@ def two_layers(x, W1, b1, W2, b2):
     return mg.mean((h @ W2 + b2) ** 2)
 
 
+def layers():
+    shapes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    return [np.random.default_rng(0).normal(size=shape).round(2) for shape in shapes]
+
+
 def test_of_a_wide_network_the_nodes_at_work_are_in_view_and_can_be_read_from_the_last_row(
     show, visit
 ):
-    shapes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
-    given = [np.random.default_rng(0).normal(size=shape).round(2) for shape in shapes]
-    found = trace_function(two_layers, *given)
+    found = trace_function(two_layers, *layers())
     viewer = show(found, 1280, 800)
     viewer.focus()
     visit.page.keyboard.press("f")
@@ -407,7 +410,7 @@ def test_of_a_wide_network_the_nodes_at_work_are_in_view_and_can_be_read_from_th
     for k in (step_at(found, "adjoint", "W1"), 1, step_at(found, "primal", "v7")):
         to(viewer, k)
         until(visit.page, f"!({hidden})(document.querySelector('.mg-stage'))")
-        assert scale(viewer) * 13 > 800 / 71, "values have a 70th of the screen's height"
+        assert scale(viewer) * 10.5 > 800 / 71, "all letters have a 70th of the screen's height"
     assert viewer.locator(".mg-strip-of").is_visible(), "and the whole is there in small"
 
 
@@ -483,6 +486,52 @@ def test_the_picture_at_a_question_is_that_of_its_answer(show, visit, found):
         assert viewer.locator(".mg-asked-for").count() == 0, "back is the step before"
 
 
+CUT = """root => {
+    const seen = root.querySelector(".mg-graph").getBoundingClientRect(),
+        strip = root.querySelector(".mg-strip-of:not(.mg-gone)")?.getBoundingClientRect(),
+        cut = [...root.querySelectorAll(".mg-node")].filter((e) => {
+            const box = e.querySelector(".mg-card").getBoundingClientRect();
+            return box.left < seen.left - 3 || box.right > seen.right + 3
+                || box.top < seen.top - 3 || box.bottom > seen.bottom + 3;
+        });
+    return [
+        strip && strip.top < seen.bottom - 1 ? "the strip covers the graph" : "",
+        ...cut.filter((e) => getComputedStyle(e).opacity > 0.2).map((e) => e.dataset.node)
+    ].filter(Boolean);
+}"""
+SMALLEST = """root => {
+    const svg = root.querySelector(".mg-svg");
+    return Math.min(...[...svg.querySelectorAll("text")].filter((e) => e.textContent)
+        .map((e) => parseFloat(getComputedStyle(e).fontSize))) *
+        svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+}"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: trace_function(rounds, 0.5),
+        lambda: trace_function(under_a_loss, mg.ones(2, 1, 6, 6)),
+        lambda: trace_function(two_layers, *layers()),
+    ],
+    ids=["loop", "convolution", "layers"],
+)
+def test_on_the_stage_each_step_is_whole_in_letters_that_can_be_read(show, visit, make, size):
+    found = make()
+    n = len(found["steps"])
+    viewer = show(found, *size)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    visit.page.keyboard.press("q")
+    for k in range(0, n, max(1, n // 7)):
+        to(viewer, k)
+        until(visit.page, f"!({CUT})(document.querySelector('.mg-stage')).length")
+        assert viewer.evaluate(SMALLEST) > size[1] / 71
+    visit.assert_clean()
+
+
 def six_lines(x1, x2):
     a = mg.log(x1)
     b = x1 * x2
@@ -492,7 +541,7 @@ def six_lines(x1, x2):
 
 
 def test_the_stage_has_four_whole_lines_of_code(show, visit):
-    found = trace_function(six_lines, 2.0, 5.0)
+    found = trace_function(six_lines, 2.0, 5.0, mode="primal")
     viewer, page = show(found, 1280, 720), visit.page
     viewer.focus()
     page.keyboard.press("f")

@@ -34,10 +34,11 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
 // the least scale at which a graph is shown whole, that from which less space gains nothing, and
-// the least on the stage for each pixel of its height: values have a 70th of it for the last row
+// the least on the stage for each pixel of its height: the smallest letters, of 10.5 pixels, have a
+// 70th of it for the last row
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85,
-  LEAST_ON_STAGE = 1 / 910;
+  LEAST_ON_STAGE = 1 / 735;
 const STAGE_LINES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
@@ -176,8 +177,12 @@ export function drawGraph(
     if (scaleOnStage(found) >= least) return found;
     const [across, down] = roomOnStage(),
       several = inLines(flat, joined, across / least),
+      one = squeezed(flat, 0),
       fits = several?.lines.every((line) => (line.bottom - line.top) * least <= down);
-    return fits ? several : squeezed(flat, 0);
+    // of how many steps the boxes are not seen together
+    const apart = ({ nodes }) =>
+      trace.steps.filter((step) => scaleOf(step, across, down, nodes) < least).length;
+    return fits && apart(several) <= apart(one) ? several : one;
   }
   const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
   function roomOnStage() {
@@ -390,37 +395,33 @@ export function drawGraph(
     if (scrollLeft || !fits) scroll.scrollLeft = centre * zoom - across / 2;
     const gone = fits && (!place.lines || place.height * zoom <= scroll.clientHeight + 1);
     strip.classList.toggle("mg-gone", gone);
-    if (!gone) showPart();
+    if (!gone || onStage) showPart();
   }
-  const stripTall = (across) => Math.min(48, Math.max(16, (flat.height * across) / flat.width));
+  const stripTall = (across) =>
+    Math.min(onStage ? 24 : 48, Math.max(16, (flat.height * across) / flat.width));
   const whole = () =>
     ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
   // The strip below a graph that is larger than its box: all of it in small, in one line, and which
   // part is seen.
   function showPart() {
-    const seen = place.lines?.filter(
-      ({ top, bottom }) =>
-        ((top + bottom) / 2) * zoom >= scroll.scrollTop &&
-        ((top + bottom) / 2) * zoom <= scroll.scrollTop + scroll.clientHeight,
+    const { scrollLeft, scrollTop, clientWidth, clientHeight } = scroll,
+      within = (middle, size, from, room) =>
+        (middle - size / 2) * zoom > from - 2 && (middle + size / 2) * zoom < from + room + 2;
+    const seen = place.lines?.filter(({ top, bottom }) =>
+      within((top + bottom) / 2, 0, scrollTop, clientHeight),
     );
-    if (seen) {
-      const from = seen[0]?.from ?? 0,
-        to = seen.at(-1)?.to ?? 0;
-      for (const [name, value] of [
-        ["x", from],
-        ["width", to - from],
-        ["y", 0],
-        ["height", flat.height],
-      ])
-        part.setAttribute(name, value);
-    } else
-      for (const [name, pixels] of [
-        ["x", scroll.scrollLeft],
-        ["width", scroll.clientWidth],
-        ["y", scroll.scrollTop],
-        ["height", scroll.clientHeight],
-      ])
-        part.setAttribute(name, pixels / zoom);
+    const from = seen?.[0]?.from ?? 0,
+      all = seen
+        ? [from, 0, (seen.at(-1)?.to ?? 0) - from, flat.height]
+        : [scrollLeft, scrollTop, clientWidth, clientHeight].map((pixels) => pixels / zoom);
+    ["x", "y", "width", "height"].forEach((name, i) => part.setAttribute(name, all[i]));
+    if (!onStage) return;
+    // there what an edge cuts is faint
+    for (const [id, { group }] of cards) {
+      const { x, y, w, h: tall } = place.nodes[id],
+        whole = within(x, w, scrollLeft, clientWidth) && within(y, tall, scrollTop, clientHeight);
+      group.classList.toggle("mg-cut", !whole);
+    }
   }
   scroll.addEventListener("scroll", showPart);
   const bring = (event) => {
@@ -459,26 +460,27 @@ export function drawGraph(
   // The scale at which a box shows together what any step touches, where that can be read.
   const together = (most) =>
     trace.steps.reduce((least, step) => {
-      const boxes = boxesOf(touched(step)),
-        fitting = (axis, size, room) => {
-          const [low, high] = ends(boxes, axis, size);
-          return (room - 2 * NARROW_RIM - 2) / (high - low);
-        },
-        scale = Math.min(fitting("x", "w", scroll.clientWidth), fitting("y", "h", most));
+      const scale = scaleOf(step, scroll.clientWidth, most);
       return scale < LEGIBLE || scale > least ? least : scale;
     }, 0.9);
+  function scaleOf(step, across, down, nodes) {
+    const boxes = boxesOf(touched(step), nodes),
+      fitting = (axis, size, room) => {
+        const [low, high] = ends(boxes, axis, size);
+        return (room - 2 * NARROW_RIM - 2) / (high - low);
+      };
+    return Math.min(fitting("x", "w", across), fitting("y", "h", down));
+  }
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
     if (!scroll.clientWidth || byReader) return;
-    const across = (scroll.clientWidth - 2) / place.width,
-      down = (scroll.clientHeight - 2) / place.height;
-    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), leastOnStage()));
+    zoomTo(Math.max(scaleOnStage(place), leastOnStage()));
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
 
-  const boxesOf = (ids) =>
-    ids.map((id) => place.nodes?.[standsFor.get(id) ?? id]).filter(Boolean);
+  const boxesOf = (ids, nodes = place.nodes) =>
+    ids.map((id) => nodes?.[standsFor.get(id) ?? id]).filter(Boolean);
   // Where these boxes begin and end along one axis.
   const ends = (boxes, axis, size) => [
     Math.min(...boxes.map((box) => box[axis] - box[size] / 2)),
@@ -497,9 +499,17 @@ export function drawGraph(
       return scroll.scrollTo({ left: 0, top, behavior });
     }
     const left = along(boxes, "x", "w", scroll.scrollLeft, scroll.clientWidth),
-      top = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight);
+      middle = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight),
+      top = onStage && middle !== scroll.scrollTop ? atLine(middle, boxes) : middle;
     if (left !== scroll.scrollLeft || top !== scroll.scrollTop)
       scroll.scrollTo({ left, top, behavior });
+  }
+  // On the stage: where the line begins nearest to there from which these boxes are seen.
+  function atLine(from, boxes) {
+    const [low, high] = ends(boxes, "y", "h").map((end) => end * zoom),
+      tops = (place.lines ?? []).map((line) => (line.top - NARROW_RIM) * zoom),
+      fitting = tops.filter((top) => top < low && top + scroll.clientHeight > high);
+    return fitting.sort((a, b) => Math.abs(a - from) - Math.abs(b - from))[0] ?? from;
   }
   // Where what is seen begins along one axis: where it does already, if that shows the boxes with
   // as much of a rim around them as there is room for, else with them in the middle.
