@@ -16,13 +16,14 @@ import linecache
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from tokenize import TokenError
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .decisions import decision
+from .outside_names import MOST_LOCALS, Variables, is_copy, is_same, place_of
 
 Range = tuple[int, int, int, int]
 """First line, last line (from 1, in the file), first and last column (from 0, in bytes), as
@@ -31,10 +32,6 @@ Range = tuple[int, int, int, int]
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = tuple(f"{OWN}{folder}{os.sep}" for folder in ("lessons", "viz"))
-MOST_LOCALS = 256
-"""In functions with more variables than this, results are not looked up among them: it would
-take quadratic time.
-"""
 
 
 class SourceMap:
@@ -51,6 +48,8 @@ class SourceMap:
         self._positions: dict[int, list[Any]] = {}
         self._variables: dict[Range, str] = {}
         self._others: dict[int, tuple[CodeType, dict[Range, str]]] = {}  # of other functions
+        # of all functions, by id() of their code
+        self._expressions: dict[int, tuple[CodeType, dict[Range, ast.AST]]] = {}
         self.definition: Function | None = None
         self._looked: set[int] = set()  # frames whose variables were looked at, by id
         self._first, self._margin, self._lines = 1, 0, []
@@ -175,19 +174,45 @@ class SourceMap:
         found = self._range(frame)
         return None if found is None else variables.get(found)
 
-    def outside(self, value: Any) -> str | None:
-        """The variable by which the running call of the traced function knows a value that was made
-        before: of an outer function, or global.
+    def outside(self, value: Any, calls: Sequence[FrameType]) -> tuple[str, Any] | None:
+        """What the program calls a value that was made before, or the array that it is a copy of;
+        and what is called so.
+
+        calls: the user's calls that run now, the innermost last. The traced function's words count
+        before those of the calls inside it.
         """
-        frame = self._running(sys._getframe(1))
-        if frame is None:
-            return None
-        names = frame.f_code.co_freevars if frame.f_code.co_nlocals <= MOST_LOCALS else ()
-        known = self.held(frame) if names else {}
-        found = next((name for name in names if known.get(name) is value), None)
-        return found or next(
-            (name for name in frame.f_code.co_names if frame.f_globals.get(name) is value), None
-        )
+        first = self._running(sys._getframe(1))
+        spaces = {}
+        for frame in dict.fromkeys([*([] if first is None else [first]), *reversed(calls)]):
+            few = frame.f_code.co_nlocals <= MOST_LOCALS
+            spaces[frame] = Variables(self.held(frame) if few else {}, frame.f_globals)
+        for frame, space in spaces.items():
+            for name, held in space.of(frame.f_code):
+                if is_same(held, value):
+                    return name, held
+        parts = [part for frame, space in spaces.items() for part in self._parts(frame, space)]
+        for name, held in parts:
+            if is_same(held, value):
+                return name, held
+        # a copy is called as what the expression names, where only one thing there is equal to it
+        equal = [(name, held) for name, held in reversed(parts) if is_copy(value, held)]
+        copied = {place_of(held): (name, held) for name, held in equal}
+        return copied.popitem()[1] if len(copied) == 1 else None
+
+    def _parts(self, frame: FrameType, space: Variables) -> Iterator[tuple[str, Any]]:
+        """What the expression that `frame` is evaluating names, by its words."""
+        code = frame.f_code
+        if id(code) not in self._expressions:
+            known = None if self.shows(frame) else definition_of(code)
+            shown = self.definition if known is None else known[1]
+            nodes = () if shown is None else ast.walk(shown)
+            found: dict[Range, ast.AST] = {
+                _range_of(n): n for n in nodes if isinstance(n, ast.expr | ast.AugAssign)
+            }
+            self._expressions[id(code)] = code, found
+        at = self._range(frame)
+        node = None if at is None else self._expressions[id(code)][1].get(at)
+        return space.named_in(node)
 
     def _range(self, frame: FrameType) -> Range | None:
         code = frame.f_code
@@ -357,10 +382,11 @@ def _fits(definition: Function, code: CodeType) -> bool:
 def _assignments(definition: Function) -> dict[Range, str]:
     """The variables of a function, by the places of what is assigned to them."""
     found = filter(None, map(_simple_assignment, ast.walk(definition)))
-    return {
-        (at.lineno, at.end_lineno or 0, at.col_offset, at.end_col_offset or 0): target
-        for target, at in found
-    }
+    return {_range_of(at): target for target, at in found}
+
+
+def _range_of(node: ast.expr | ast.AugAssign) -> Range:
+    return node.lineno, node.end_lineno or 0, node.col_offset, node.end_col_offset or 0
 
 
 def _simple_assignment(node: ast.AST) -> tuple[str, ast.expr | ast.AugAssign] | None:

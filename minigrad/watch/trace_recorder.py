@@ -37,6 +37,7 @@ from .adjoints import Adjoints
 from .blocks import where_raised
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
+from .outside_names import place_of
 from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap
 from .tangents import tangent_step
@@ -112,7 +113,7 @@ class TraceRecorder(TraceWriter):
         self._root = observe.observation.event  # the trace may itself be observed
         self._birth = next_sequence_number()  # older nodes were made before the traced function ran
         self.adjoints = Adjoints(self, self._birth)
-        self._by_array: dict[int, tuple[str, bytes]] = {}
+        self._by_array: dict[Any, tuple[str, bytes]] = {}
         self._calls: dict[Event, OperationCall] = {}
         # where the latest result may have been assigned, and its node
         self._assigned: tuple[list[tuple[FrameType, str]], str] | None = None
@@ -153,14 +154,25 @@ class TraceRecorder(TraceWriter):
                 " way that is hidden from the Trace. Nothing was drawn, rather than something"
                 " wrong."
             )
-        kind = "const" if place is None else "param"
         path = self.parameter_path(value)
-        known = self.map.outside(value) if path is None else path
-        name = self.own_name(known if kind == "const" else path, kind[0])
-        node = self.add(name, value, kind, [])
+        known, held = (path, value) if path is not None else self._outside(value)
+        if place is None and not isinstance(held, Tensor):  # a copy of an array or a list
+            name = self._constant_array(held, known, value.dtype)
+            self.remember(value, name)
+            return name
+        return self._from_outside(value, known, "constant" if place is None else "parameter")
+
+    def _outside(self, value: Any) -> tuple[str | None, Any]:
+        """What the program calls a value from outside, and the value or what it is a copy of."""
+        return self.map.outside(value, self.blocks.running()) or (None, value)
+
+    def _from_outside(self, tensor: Tensor, known: str | None, role: str) -> str:
+        kind = "const" if role == "constant" else "param"
+        name = self.own_name(known, kind[0])
+        node = self.add(name, tensor, kind, [])
         if known is not None and known != name:
             node["name"] = known
-        self._given(name, value.array, "constant" if place is None else "parameter")
+        self._given(name, tensor.array, role)
         return name
 
     def _axis_of(self, value: Tensor, place: Node) -> str:
@@ -173,18 +185,17 @@ class TraceRecorder(TraceWriter):
             self._given(name, value.array, "constant")
         return self._axes[place]
 
-    def _constant_array(self, value: Any) -> str:
-        """An array (or list) that was used as an operand as it is; an array with equal
-        elements is the same constant.
+    def _constant_array(self, value: Any, known: str | None = None, dtype: Any = None) -> str:
+        """An array (or list) that was used as an operand as it is, or whose copy was; an array with
+        equal elements is the same constant.
         """
-        array = backend.as_payload(value)
-        held = backend.to_numpy(array).tobytes()
-        name, before = self._by_array.get(id(value), (None, b""))
+        array = backend.as_payload(value, dtype)
+        key, held = (place_of(value), array.dtype), backend.to_numpy(array).tobytes()
+        name, before = self._by_array.get(key, (None, b""))
         if name is None or before != held:
-            name = self.own_name(self.map.outside(value), "c")
-            self.add(name, wrap(array), "const", [])
-            self._given(name, array, "constant")
-            self._by_array[id(value)] = (name, held)
+            known = self._outside(value)[0] if known is None else known
+            name = self._from_outside(wrap(array), known, "constant")
+            self._by_array[key] = (name, held)
             self.alive.append(value)
         return name
 

@@ -27,11 +27,11 @@ def test_value_adjoint_and_new_value_stand_in_one_picture(show, visit, axe):
     last = len(trace["steps"])
     assert at_each(viewer, range(last + 1), "root => root.dataset.phase")[-1] == "update"
     to(viewer, last)
-    assert rows(viewer, "p1") == ["2", "7.5"] and rows(viewer, "p′1")[0] == "1.25"
-    assert rows(viewer, "p′2")[0] == "0"
+    assert rows(viewer, "w") == ["2", "7.5"] and rows(viewer, "w′")[0] == "1.25"
+    assert rows(viewer, "b′")[0] == "0"
     # what the rule reads is marked: the parameter and its adjoint
-    assert "mg-read" in viewer.locator(".mg-graph .mg-node[data-node='p2']").get_attribute("class")
-    assert "p2 from 0.5 to" in viewer.locator(".mg-say").inner_text()
+    assert "mg-read" in viewer.locator(".mg-graph .mg-node[data-node='b']").get_attribute("class")
+    assert "b from 0.5 to" in viewer.locator(".mg-say").inner_text()
     axe(visit.page, "html")
     visit.assert_clean()
 
@@ -62,6 +62,6 @@ def test_an_update_shows_what_the_optimiser_keeps(show, visit, axe):
         to(viewer, len(trace["steps"]))
         shown = viewer.locator(".mg-sum").all_text_contents()
         assert [one.split("=")[0] for one in shown] == ["m", "m\u0302", "v", "v\u0302"]
-        assert "0.9·" in shown[0] and "p¯2=" in shown[0]
+        assert "0.9·" in shown[0] and "b¯=" in shown[0]
         axe(visit.page, "html")
     visit.assert_clean()

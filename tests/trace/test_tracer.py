@@ -19,6 +19,7 @@ from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTo
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
+from minigrad.watch.source_map import SourceMap
 from minigrad.watch.trace_recorder import TraceRecorder
 from tests.helpers.work_count import work
 
@@ -97,11 +98,10 @@ def test_a_constant_tensor_that_was_changed_in_place_is_followed():
     trace = traced(
         f, [1.0, 1.0], mode="forward"
     )  # backward there is none: the old c is needed for it
-    assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0]
+    assert cells(trace)["c", "v"]["sample"] == [1.0, 2.0]
     changed = operands(trace, "v3")[1]
-    assert cells(trace)[changed, "v"]["sample"] == [11.0, 12.0] and operands(trace, changed) == [
-        "c1"
-    ]
+    assert cells(trace)[changed, "v"]["sample"] == [11.0, 12.0]
+    assert operands(trace, changed) == ["c"]
 
 
 def test_a_constant_that_was_changed_through_another_tensor_is_followed():
@@ -127,7 +127,7 @@ def test_a_constant_that_was_changed_through_another_tensor_is_followed():
 def test_leaves_from_outside_are_parameters_with_adjoints():
     w = mg.tensor([2.0, 3.0], dtype=mg.float64, requires_grad=True)
     trace = traced(lambda x: (w * x * w).sum(), [1.0, 5.0])
-    assert kinds(trace)["p1"] == "param" and cells(trace)["p1", "g"]["sample"] == [4.0, 30.0]
+    assert kinds(trace)["w"] == "param" and cells(trace)["w", "g"]["sample"] == [4.0, 30.0]
     assert w.grad is None, "a trace changes nothing outside"
 
 
@@ -177,9 +177,9 @@ def test_values_computed_outside_are_parameters_and_their_graph_stays_usable():
     w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     h = w.exp()
     trace = traced(lambda x: x * h * w, 3.0)
-    assert kinds(trace)["p1"] == kinds(trace)["p2"] == "param"
-    assert cells(trace)["p1", "g"] == 6.0
-    assert cells(trace)["p2", "g"] == pytest.approx(3 * np.exp(2.0) + 6 * np.exp(2.0)), (
+    assert kinds(trace)["h"] == kinds(trace)["w"] == "param"
+    assert cells(trace)["h", "g"] == 6.0
+    assert cells(trace)["w", "g"] == pytest.approx(3 * np.exp(2.0) + 6 * np.exp(2.0)), (
         "along h as well"
     )
     assert any(
@@ -791,7 +791,117 @@ def test_values_from_outside_go_by_the_variable_that_the_function_knows_them_by(
 
     trace = traced(f, 0.5)
     found = [(n["id"], n.get("name")) for n in trace["nodes"] if n["kind"] in ("const", "param")]
-    assert found == [("closed", None), ("p1", "GLOBAL_WEIGHT"), ("c1", None)]
+    assert found == [("closed", None), ("GLOBAL_WEIGHT", None), ("own", None)]
+
+
+GLOBAL_ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+GLOBAL_LIST = [1.0, 2.0, 3.0]
+
+
+class Data:
+    rows = GLOBAL_ROWS
+
+    @property
+    def computed(self):
+        raise AssertionError("a name is looked up without running the user's code")
+
+
+GLOBAL_DATA = Data()
+
+
+def outside_names(f, *args):
+    """The names of constants and parameters, and those that stand below another one."""
+    trace = traced(f, *args)
+    nodes = [n for n in trace["nodes"] if n["kind"] in ("const", "param")]
+    return [n["id"] if "name" not in n else (n["id"], n["name"]) for n in nodes]
+
+
+def in_a_helper(w):
+    return GLOBAL_ROWS @ w
+
+
+def of_parameters(w, X):
+    return X @ w
+
+
+def residual_steps(w):
+    for _ in range(3):
+        w = w - 0.1 * (GLOBAL_ROWS.T @ (GLOBAL_ROWS @ w))
+    return w.sum()
+
+
+def row_by_row(w):
+    total = 0.0
+    for i in range(2):
+        total = total + GLOBAL_ROWS[i] @ w
+    return total
+
+
+@pytest.mark.parametrize(
+    ("f", "names"),
+    [
+        (lambda w: (GLOBAL_ROWS @ w).sum(), ["GLOBAL_ROWS"]),
+        (lambda w: mg.matmul(GLOBAL_ROWS, w).sum(), ["GLOBAL_ROWS"]),
+        (lambda w: (mg.tensor(GLOBAL_ROWS) @ w).sum(), ["GLOBAL_ROWS"]),
+        (lambda w: in_a_helper(w).sum(), ["GLOBAL_ROWS"]),
+        (lambda w: of_parameters(w, GLOBAL_ROWS).sum(), ["GLOBAL_ROWS"]),
+        (lambda w: of_parameters(w, np.ones((2, 2))).sum(), ["X"]),
+        (lambda w: (GLOBAL_DATA.rows @ w).sum(), ["GLOBAL_DATA.rows"]),
+        (lambda w: (GLOBAL_ROWS[1:] @ w).sum(), ["GLOBAL_ROWS[1:]"]),
+        (lambda w: (w * GLOBAL_ROWS[-1, :2]).sum(), ["GLOBAL_ROWS[-1,:2]"]),
+        (lambda w: (w * GLOBAL_LIST[:2]).sum(), ["GLOBAL_LIST[:2]"]),
+        (lambda w: (w * np.zeros(2)).sum(), ["c1"]),
+        (row_by_row, ["GLOBAL_ROWS[0]", "GLOBAL_ROWS[1]"]),
+    ],
+)
+def test_an_array_or_a_copy_of_it_has_the_words_of_the_program(f, names):
+    assert outside_names(f, [1.0, 2.0]) == names
+
+
+def test_copies_of_one_array_are_one_constant():
+    assert outside_names(residual_steps, [1.0, 2.0]) == ["GLOBAL_ROWS", "GLOBAL_ROWS.T"]
+
+
+def test_a_name_that_another_value_has_stands_below_a_short_one():
+    def f(w):
+        for row in GLOBAL_ROWS:
+            w = w * (row @ w)
+        return w.sum()
+
+    assert outside_names(f, [1.0, 2.0]) == ["row", ("c1", "row"), ("c2", "row")]
+
+
+def test_a_copy_of_what_two_variables_hold_equally_has_no_variables_name():
+    a, b = np.ones((2, 2)), np.ones((2, 2))
+    chosen = lambda one, other: other.copy()
+    assert outside_names(lambda w: (mg.tensor(chosen(a, b)) @ w).sum(), [1.0, 2.0]) == ["c1"]
+
+
+def test_no_property_runs_to_find_a_name():
+    f = lambda w: (w * ([2.0, 3.0] if GLOBAL_DATA else GLOBAL_DATA.computed)).sum()
+    assert outside_names(f, [1.0, 2.0]) == ["c1"]
+
+
+def test_a_constants_name_is_looked_up_once():
+    """Not at each operation that reads it."""
+    asked = []
+    find = SourceMap.outside
+
+    def counted(self, value, calls):
+        asked.append(value)
+        return find(self, value, calls)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SourceMap, "outside", counted)
+        array = np.array([1.0, 2.0])
+
+        def f(x):
+            for _ in range(20):
+                x = x * array
+            return x.sum()
+
+        traced(f, [1.0, 1.0])
+    assert len(asked) == 1
 
 
 # ------------------------------------------------------------------------------------- large graphs

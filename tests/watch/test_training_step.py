@@ -67,18 +67,18 @@ def one_number(optimiser: Any) -> list[str]:
     w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     trace = trace_training_step(lambda x, y: (w * x - y) ** 2, optimiser([w]), 3.0, 1.0)
     last = trace["steps"][-1]
-    return [text_of(last["formula"]).replace("p\u0304", "P"), last["say"].replace("p\u0304", "P")]
+    return [text_of(last["formula"]).replace("w\u0304", "W"), last["say"].replace("w\u0304", "W")]
 
 
 def test_the_update_is_written_as_the_rate_times_the_gradient_where_it_is_that() -> None:
     formula, say = one_number(lambda p: optim.SGD(p, lr=0.1))
-    assert formula == "p′1 = p1 − 0.1 · P1 = 2 − 0.1 · 30 = −1"
-    assert say == "SGD changes p1 from 2 to p′1 = p1 − 0.1 · P1 = −1."
+    assert formula == "w′ = w − 0.1 · W = 2 − 0.1 · 30 = −1"
+    assert say == "SGD changes w from 2 to w′ = w − 0.1 · W = −1."
     formula, _ = one_number(lambda p: optim.SGD(p, lr=0.1, maximize=True))
-    assert formula == "p′1 = p1 + 0.1 · P1 = 2 + 0.1 · 30 = 5"
+    assert formula == "w′ = w + 0.1 · W = 2 + 0.1 · 30 = 5"
     # one number's change is always a multiple of its gradient, which says nothing of AdamW
     formula, _ = one_number(lambda p: optim.AdamW(p, lr=0.1))
-    assert formula == "p′1 = p1 + (−0.102) = 2 + (−0.102) = 1.898"
+    assert formula == "w′ = w + (−0.102) = 2 + (−0.102) = 1.898"
 
 
 def second_step(optimiser: Any) -> tuple[str, list[str], str]:
@@ -88,29 +88,29 @@ def second_step(optimiser: Any) -> tuple[str, list[str], str]:
     made = optimiser([w])
     for _ in range(2):
         trace = validate(trace_training_step(lambda x, y: (w * x - y) ** 2, made, 3.0, 1.0))
-    last, plain = trace["steps"][-1], lambda text: text.replace("p\u0304", "P")
+    last, plain = trace["steps"][-1], lambda text: text.replace("w\u0304", "W")
     states = [plain(text_of(one)) for one in last.get("state", [])]
     return plain(text_of(last["formula"])), states, plain(last["say"])
 
 
 def test_the_momentum_of_an_update_is_written_with_the_one_before() -> None:
     formula, states, say = second_step(lambda p: optim.SGD(p, lr=0.1, momentum=0.9))
-    assert formula == "p′1 = p1 − 0.1 · m = −1 − 0.1 · 3 = −1.3"
-    assert states == ["m = 0.9 · 30 + P1 = 3"]  # the gradient of (3w − 1)² at −1 is −24
-    assert say.endswith(" to p′1 = p1 − 0.1 · m = −1.3, with m = 0.9 · 30 + P1 = 3.")
+    assert formula == "w′ = w − 0.1 · m = −1 − 0.1 · 3 = −1.3"
+    assert states == ["m = 0.9 · 30 + W = 3"]  # the gradient of (3w − 1)² at −1 is −24
+    assert say.endswith(" to w′ = w − 0.1 · m = −1.3, with m = 0.9 · 30 + W = 3.")
     _, states, _ = second_step(lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5))
-    assert states == ["m = 0.9 · 30 + 0.5 · P1 = 15"]
+    assert states == ["m = 0.9 · 30 + 0.5 · W = 15"]
 
 
 def test_an_update_of_adam_is_written_with_its_moments() -> None:
     formula, states, _ = second_step(lambda p: optim.Adam(p, lr=0.1))
     assert formula == (
-        "p′1 = p1 − 0.1 · m\u0302/(√(v\u0302) + 1e−8) = 1.9 − 0.1 · 29.05/(√(847.6) + 1e−8) = 1.8"
+        "w′ = w − 0.1 · m\u0302/(√(v\u0302) + 1e−8) = 1.9 − 0.1 · 29.05/(√(847.6) + 1e−8) = 1.8"
     )
     assert states == [
-        "m = 0.9 · 3 + 0.1 · P1 = 5.52",
+        "m = 0.9 · 3 + 0.1 · W = 5.52",
         "m\u0302 = m/(1 − 0.9^2) = 29.05",
-        "v = 0.999 · 0.9 + 0.001 · P1^2 = 1.694",
+        "v = 0.999 · 0.9 + 0.001 · W^2 = 1.694",
         "v\u0302 = v/(1 − 0.999^2) = 847.6",
     ]
 
@@ -127,14 +127,14 @@ def test_an_update_of_adam_is_written_with_its_moments() -> None:
 )
 def test_an_update_by_another_rule_is_written_as_the_change_alone(optimiser: Any) -> None:
     formula, states, _ = second_step(optimiser)
-    assert re.match(r"p′1 = p1 \+ \(?−?[\d.]+\)? = ", formula) and not states
+    assert re.match(r"w′ = w \+ \(?−?[\d.]+\)? = ", formula) and not states
 
 
 def test_inputs_are_not_differentiated_by() -> None:
     w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     trace = trace_training_step(lambda x: w * x, optim.SGD([w], lr=1.0), 3.0)
     adjoints = {name for s in trace["steps"] for name, column, _ in s["writes"] if column == "g"}
-    assert adjoints == {"p1", "v1"}
+    assert adjoints == {"w", "v1"}
 
 
 def test_a_parameter_that_the_loss_does_not_use_stays_as_it_is() -> None:
@@ -142,8 +142,8 @@ def test_a_parameter_that_the_loss_does_not_use_stays_as_it_is() -> None:
     unused.grad = mg.tensor(5.0)
     trace = trace_training_step(lambda: used * 2, optim.SGD([used, unused], lr=0.5))
     assert (used.item(), unused.item(), unused.grad) == (0.0, 1.0, None)
-    assert [n["id"] for n in trace["nodes"]] == ["p1", "v1", "p′1"]
-    assert trace["outputs"] == ["v1", "p′1"] and not any("dangling" in n for n in trace["nodes"])
+    assert [n["id"] for n in trace["nodes"]] == ["used", "v1", "used′"]
+    assert trace["outputs"] == ["v1", "used′"] and not any("dangling" in n for n in trace["nodes"])
 
 
 @pytest.mark.parametrize(
