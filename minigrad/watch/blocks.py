@@ -24,7 +24,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -365,9 +365,18 @@ def _text(code: CodeType) -> FunctionText | None:
     found = definition_of(code)
     if found is None:
         return None
+    names, count = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
+    return FunctionText(*_loops_and_targets(found[1]), names[:count], names)
+
+
+@lru_cache(maxsize=32)
+def _loops_and_targets(
+    definition: Function,
+) -> tuple[tuple[Loop, ...], Mapping[int, tuple[str, ...]]]:
+    """The first two fields of a function's text."""
     loops: list[Loop] = []
     targets: dict[int, tuple[str, ...]] = {}
-    queue = _body(found[1])
+    queue = _body(definition)
     while queue:
         node = queue.pop()
         if isinstance(node, ast.For | ast.While):
@@ -381,8 +390,7 @@ def _text(code: CodeType) -> FunctionText | None:
         if not isinstance(node, Function | ast.ClassDef):
             queue.extend(ast.iter_child_nodes(node))
     loops.sort(key=lambda loop: (loop.first, -loop.last))
-    names, count = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
-    return FunctionText(tuple(loops), targets, names[:count], names)
+    return tuple(loops), targets
 
 
 def _lines(first: ast.expr | ast.stmt, last: ast.expr | ast.stmt) -> range:

@@ -77,19 +77,28 @@ class Made(NamedTuple):
         return cls(primitive, tuple(operands), tuple(names), dict(params))
 
 
+Formulas = dict[tuple[int, bool], Tokens | None]
+"""Of one application: by the operand's position and whether its tangent is pushed."""
+_known: dict[Any, Formulas] = {}
+"""The formulas of equal applications in all Traces: a slider has one function traced over and
+over."""
+MOST_KNOWN = 4096
+
+
 class Rules:
     """The rules of one Trace as formulas. Equal applications of an operation have one formula, in
     which only the names differ."""
 
     def __init__(self) -> None:
         # by name: how it was made, the formulas, and which symbols stand in them
-        self._made: dict[str, tuple[Made, dict[Any, Tokens | None], dict[str, Token]]] = {}
-        self._known: dict[Any, dict[Any, Tokens | None]] = {}
+        self._made: dict[str, tuple[Made, Formulas, dict[str, Token]]] = {}
 
     def note(self, name: str, made: Made) -> None:
         """Remember how a value was made."""
         key = _key(made)
-        known = {} if key is None else self._known.setdefault(key, {})
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        known = {} if key is None else _known.setdefault(key, {})
         symbols = dict(zip(_places(len(made.names)), made.names, strict=True))
         self._made[name] = made, known, symbols | {"result": notation.symbol(name)}
 
@@ -144,14 +153,22 @@ def _places(count: int) -> list[str]:
 def _key(made: Made) -> Any:
     """Under which formulas are known; None for one with parameters that cannot be compared."""
     pointwise = made.primitive.pointwise
-    like = [o.dtype if pointwise and isinstance(o, Array) else (type(o), o) for o in made.operands]
-    params = ((k, type(v), v) for k, v in made.params.items())
-    key = (made.primitive.name, *like, *params)
+    like = [
+        o.dtype if pointwise and isinstance(o, Array) else _told_apart(o) for o in made.operands
+    ]
+    params = ((k, _told_apart(v)) for k, v in made.params.items())
+    key = (made.primitive, *like, *params)
     try:
         hash(key)
     except TypeError:
         return None
     return key
+
+
+def _told_apart(value: Any) -> Any:
+    """What a value is compared by: 1, 1.0 and True differ, and 0.0 and −0.0."""
+    sign = math.copysign(1, value) if isinstance(value, float) else 0
+    return type(value), value, sign
 
 
 def _formula(
@@ -209,7 +226,7 @@ def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
         if token["t"] == "sym"
         else {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
         if token["t"] in NESTED
-        else token
+        else token.copy()  # another Trace has it, too
         for token in tokens
     ]
 

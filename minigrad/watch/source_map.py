@@ -47,7 +47,7 @@ class SourceMap:
         self._codes = {} if code is None else {id(c): c for c in _nested(code)}
         self._positions: dict[int, list[Any]] = {}
         self._variables: dict[Range, str] = {}
-        self._others: dict[int, tuple[CodeType, dict[Range, str]]] = {}  # of other functions
+        self._others: dict[int, tuple[CodeType, Mapping[Range, str]]] = {}  # of other functions
         # of all functions, by id() of their code
         self._expressions: dict[int, tuple[CodeType, dict[Range, ast.AST]]] = {}
         self.definition: Function | None = None
@@ -165,7 +165,7 @@ class SourceMap:
         if code.co_nlocals > MOST_LOCALS:
             return None
         if id(code) in self._codes:
-            variables = self._variables
+            variables: Mapping[Range, str] = self._variables
         else:
             if id(code) not in self._others:
                 known = definition_of(code)
@@ -379,7 +379,8 @@ def _fits(definition: Function, code: CodeType) -> bool:
     )
 
 
-def _assignments(definition: Function) -> dict[Range, str]:
+@functools.lru_cache(maxsize=32)
+def _assignments(definition: Function) -> Mapping[Range, str]:
     """The variables of a function, by the places of what is assigned to them."""
     found = filter(None, map(_simple_assignment, ast.walk(definition)))
     return {_range_of(at): target for target, at in found}

@@ -1,5 +1,6 @@
 """Derivative rules as formulas: what the pictures say of a step is what the rule computes."""
 
+import json
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -660,5 +661,36 @@ def test_an_elementwise_rule_is_written_once_for_both_modes(monkeypatch):
         "_formula",
         lambda made, index, *a: written.append(index) or formula(made, index, *a),
     )
-    trace_function(lambda x, y: mg.sin(x + y), 1.0, 2.0, mode="both")
+    monkeypatch.setattr(derivatives, "_known", {})
+    for _ in range(2):  # the second Trace finds the formulas of the first
+        trace_function(lambda x, y: mg.sin(x + y), 1.0, 2.0, mode="both")
     assert sorted(written) == [0, 0, 1]
+
+
+def test_formulas_tell_a_negative_zero_from_zero() -> None:
+    said = []
+    for zero in (0.0, -0.0):
+        trace = trace_function(lambda x, zero=zero: x * zero, 2.0, mode="reverse")
+        said.append(text_of(trace["steps"][-1]["formula"]))
+    assert said == ["x̄ = v̄1 · ∂v1/∂x = v̄1 · 0 = 1 · 0 = 0",
+                    "x̄ = v̄1 · ∂v1/∂x = v̄1 · (0) = 1 · (0) = 0"]  # fmt: skip
+
+
+def test_traces_share_no_token_that_a_change_of_one_would_change_in_another() -> None:
+    def record() -> dict[str, Any]:
+        return trace_function(lambda x: mg.sin(x) * mg.exp(x), 0.5)
+
+    before, first = json.dumps(record()), record()
+    for step in first["steps"]:
+        for token in step["formula"]:
+            token["t"] = "changed"
+    assert json.dumps(record()) == before
+
+
+def test_the_formulas_that_are_kept_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derivatives, "MOST_KNOWN", 3)
+    monkeypatch.setattr(derivatives, "_known", {})
+    for factor in range(2, 9):
+        trace = trace_function(lambda x, factor=factor: x * factor, 2.0, mode="reverse")
+        assert f"· {factor} =" in text_of(trace["steps"][-1]["formula"])
+    assert len(derivatives._known) <= 3
