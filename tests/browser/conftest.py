@@ -501,6 +501,25 @@ def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
     )
 
 
+def layouts_of(tab: Any) -> Callable[[], int]:
+    """A function that says how often the browser has laid the tab's page out since the last call,
+    when nothing is left to lay out.
+    """
+    session = tab.context.new_cdp_session(tab)
+    session.send("Performance.enable")  # begins to count
+    seen = 0
+
+    def since() -> int:
+        nonlocal seen
+        tab.evaluate("() => new Promise((f) => requestAnimationFrame(() => setTimeout(f)))")
+        before, metrics = seen, session.send("Performance.getMetrics")["metrics"]
+        seen = next(int(m["value"]) for m in metrics if m["name"] == "LayoutCount")
+        return seen - before
+
+    since()
+    return since
+
+
 def step_of(viewer: Any) -> int:
     """The step at which the viewer stands."""
     return int(viewer.locator(".mg-counter").first.inner_text().split("/")[0])

@@ -14,7 +14,7 @@ from minigrad.viz.page import overview_page
 
 import minigrad as mg
 from minigrad.watch import trace_function
-from tests.browser.conftest import to
+from tests.browser.conftest import layouts_of, to
 from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
@@ -174,8 +174,7 @@ def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
                 return card.top >= box.top && card.bottom <= box.bottom;
             }""")
         settled(visit.page, ".mg-graph")
-        part = strip.locator(".mg-strip-seen")
-        seen.append(float(part.get_attribute("x")))
+        seen.append(strip.evaluate("e => parseFloat(e.style.backgroundPositionX)"))
     assert seen[0] < seen[1] < seen[2] and seen[3] < seen[2], (
         "forward, and back at the end: the part that is seen moves on the strip"
     )
@@ -184,6 +183,25 @@ def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
     box = strip.bounding_box()
     visit.page.mouse.click(box["x"] + 0.95 * box["width"], box["y"] + box["height"] / 2)
     assert graph.evaluate("e => e.scrollTop") > before + 500, "a press on the strip brings its line"
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_scrolled_graph_is_not_laid_out_again(show, visit, lines):
+    """Its strip shows the part that is seen, which moves with each scroll event."""
+    viewer = show(sines(120))
+    if not lines:
+        viewer.get_by_label("View", exact=True).click()
+        viewer.get_by_label("Long graphs in lines").click()
+    strip, since = viewer.locator(".mg-strip-of"), layouts_of(visit.page)
+    where = "e => getComputedStyle(e).backgroundPosition + getComputedStyle(e).backgroundSize"
+    before = strip.evaluate(where)
+    since()
+    viewer.locator(".mg-graph").evaluate("""async (box) => {
+        for (let k = 0; k < 20; k++) {
+            box.scrollBy(40, 40);
+            await new Promise(requestAnimationFrame);
+        } }""")
+    assert since() == 0 and strip.is_visible() and strip.evaluate(where) != before
 
 
 def test_a_wire_between_lines_is_lit_in_both_directions_and_carries_its_label(show, visit):

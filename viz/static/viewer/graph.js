@@ -93,11 +93,10 @@ export function drawGraph(
   );
   const scroll = h("div", { class: "mg-scroll mg-graph" }, svg);
   const strip = s("svg", {
-      class: "mg-strip-of",
-      "aria-hidden": "true",
-      preserveAspectRatio: "none",
-    }),
-    part = s("rect", { class: "mg-strip-seen", y: 0 });
+    class: "mg-strip-of",
+    "aria-hidden": "true",
+    preserveAspectRatio: "none",
+  });
   const opened = h("div", { class: "mg-opened", role: "group", "aria-label": t("groups") });
   const swatch = (kind, ...more) =>
     s(
@@ -289,7 +288,6 @@ export function drawGraph(
     strip.replaceChildren(
       ...tiny.values(),
       s("path", { d: breaks.join(""), class: "mg-strip-break" }),
-      part,
     );
     if (tree) drawOpened();
     if (cards.size) rove(cards.keys().next().value);
@@ -402,7 +400,7 @@ export function drawGraph(
   const whole = () =>
     ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
   // The strip below a graph that is larger than its box: all of it in small, in one line, and which
-  // part is seen.
+  // part is seen. That is drawn as a background: a box that moved would be laid out at each scroll.
   function showPart() {
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = scroll,
       within = (middle, size, from, room) =>
@@ -410,11 +408,15 @@ export function drawGraph(
     const seen = place.lines?.filter(({ top, bottom }) =>
       within((top + bottom) / 2, 0, scrollTop, clientHeight),
     );
-    const from = seen?.[0]?.from ?? 0,
-      all = seen
-        ? [from, 0, (seen.at(-1)?.to ?? 0) - from, flat.height]
-        : [scrollLeft, scrollTop, clientWidth, clientHeight].map((pixels) => pixels / zoom);
-    ["x", "y", "width", "height"].forEach((name, i) => part.setAttribute(name, all[i]));
+    const spans = seen
+      ? [[seen[0]?.from ?? 0, seen.at(-1)?.to ?? 0, flat.width]]
+      : [
+          [scrollLeft, scrollLeft + clientWidth, place.width * zoom],
+          [scrollTop, scrollTop + clientHeight, place.height * zoom],
+        ];
+    const percent = (share) => spans.map((span) => `${100 * (share(...span) || 0)}%`).join(" ");
+    strip.style.backgroundPosition = percent((from, to, all) => from / (all - to + from));
+    strip.style.backgroundSize = percent((from, to, all) => Math.min(1, (to - from) / all));
     if (!onStage) return;
     // there what an edge cuts is faint
     for (const [id, { group }] of cards) {

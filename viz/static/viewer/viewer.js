@@ -348,8 +348,9 @@ function show(el, given, options, t) {
   // pointer: while the slider is dragged, its groups stay as they are.
   function drag(k) {
     clearTimeout(dragged);
-    dragged = graph?.tree ? setTimeout(rest, REST) : null;
+    dragged = graph?.tree ? 0 : null;
     clock.move(k);
+    if (dragged === 0) dragged = setTimeout(rest, REST); // after the picture, which takes its time
   }
   function rest() {
     if (dragged === null) return;

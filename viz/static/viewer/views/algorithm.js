@@ -70,7 +70,7 @@ export const algorithmView = {
     const lines = Array.from({ length: LINES }, (_, i) =>
       h(
         "li",
-        { class: "mg-line" },
+        { class: "mg-line", value: i + 1 },
         h("code", null, t(`algorithm${i}`)),
         h("span", { class: "mg-hidden" }, ` (${t("line", { i: i + 1 })})`),
       ),
