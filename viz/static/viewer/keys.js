@@ -16,7 +16,7 @@ export function listenFirstKey(shown) {
 // Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at
 // which phases begin.
 // Long: each key has its line.
-export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo }) {
+export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo, views }) {
   function leave() {
     if (stage.on()) stage.set(false);
     else if (!controls.help.hidden) {
@@ -53,7 +53,7 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     if (kind === "text") return e.target.value || e.key.length < 2 ? null : moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
-      return () => (e.key === "0" ? graph.fit(true) : graph.zoomAtStep(e.key === "-" ? 0.8 : 1.25));
+      return () => (e.key === "0" ? graph.fit(true) : zoom(e.key === "-" ? 0.8 : 1.25));
     if (e.key === "?") return help;
     if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
     if (stage.on() && e.key === "q") return stage.question;
@@ -68,6 +68,10 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     return moving(e.key) ?? (kind === "range" && arrow ? () => {} : null);
   }
   const help = () => controls.toggleHelp();
+  function zoom(by) {
+    graph.zoomAtStep(by);
+    if (stage.on()) views.fit(true, by);
+  }
   for (const kind of ["pointerdown", "focusin"])
     root.addEventListener(kind, ({ target }) => {
       if (target !== root && !controls.menu.contains(target)) controls.menu.open = false;

@@ -307,6 +307,7 @@ function show(el, given, options, t) {
       source?.follow();
       graph?.follow(touched(step), smooth);
       table.follow(step, smooth);
+      views.fit(stage.on());
     });
   }
   // Groups were opened or closed: the same step on another picture.
@@ -338,7 +339,7 @@ function show(el, given, options, t) {
     if (asking) panel.ask(asking);
     else panel.update(k, state, preview);
     controls.update(k, now);
-    views.update(k, steps[k - 1] ?? null, state);
+    views.update(k, steps[k - 1] ?? null, state, asking);
     mark();
     lightSource();
     if (entered && settled) arrange();
@@ -404,7 +405,7 @@ function show(el, given, options, t) {
     root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
     jumpTo(id, columnAt(e.target));
   });
-  listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo });
+  listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo, views });
   const paper = listenPrint(clock, n, table);
 
   // the height changes at many a step

@@ -2,7 +2,9 @@
 // beside?, width?, make(host)}. `title` is what readers see, in each language; `ready` says whether
 // a Trace has what the view needs, `asked` whether it opens by itself, `beside` whether it stands
 // beside the controls and not in the table's place, `width` the least of its column beside a graph,
-// in pixels. `make` gives {box, update(k, step, state)}, called at every move of the clock.
+// in pixels. `make` gives {box, update(k, step, state, asked), fit?(stage, by)}: update is
+// called at every move of the clock; asked: the next step, where the stage asks for what it writes;
+// fit once that is laid out; by: the reader wants letters so many times as large.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -100,6 +102,7 @@ export function viewShelf(host, wanted = [], before = null) {
             before?.includes(view.name) ?? (wanted.includes(view.name) || view.asked?.(trace)),
         )
         .forEach((view) => set(view, true)),
-    update: (k, step, state) => open.forEach((one) => one.update(k, step, state)),
+    update: (...now) => open.forEach((one) => one.update(...now)),
+    fit: (...how) => open.forEach((one) => one.fit?.(...how)),
   };
 }

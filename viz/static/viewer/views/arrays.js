@@ -6,6 +6,7 @@ import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { factsOf, full, shapeText, short } from "../numbers.js";
+import { fitterOf } from "./grown.js";
 import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64; // elements written out
@@ -19,9 +20,9 @@ export const arraysView = {
     const byId = nodesOf(trace),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
     const box = h("div", { class: "mg-arrays" });
-    function card([id, column, role], state) {
+    function card([id, column, role], state, asked) {
       const node = byId.get(id),
-        value = state.get(`${id}\u0000${column}`);
+        value = asked && role === "written" ? "?" : state.get(`${id}\u0000${column}`);
       const head = h(
         "p",
         { class: "mg-arrayhead" },
@@ -105,8 +106,11 @@ export const arraysView = {
     }
     return {
       box,
-      update(k, step, state) {
-        const found = [
+      fit: fitterOf(box),
+      // asked: the step that is in question yet
+      update(k, done, state, asked) {
+        const step = asked ?? done,
+          found = [
           ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
           ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
         ];
@@ -114,9 +118,9 @@ export const arraysView = {
           ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
         );
         const cards = new Map(
-          once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state)]),
+          once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state, asked)]),
         );
-        const met = lightProduct(step, state, cards);
+        const met = !asked && lightProduct(step, state, cards);
         box.replaceChildren(...cards.values(), ...(met ? [met] : []));
         if (!once.length) box.append(note(t("arraysNone")));
         const spread = (step?.edges ?? [])

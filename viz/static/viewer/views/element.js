@@ -8,6 +8,8 @@ import { nodesOf } from "../fold.js";
 import { columnName } from "../formulas.js";
 import { shapeText, short } from "../numbers.js";
 import { inLanguage } from "../texts.js";
+import { arraysView } from "./arrays.js";
+import { fitterOf } from "./grown.js";
 import {
   cellTable,
   frameAbout,
@@ -140,7 +142,8 @@ export const elementView = {
       );
     const isComplex = ({ node }) =>
       [node, ...operandsOf(node)].some((one) => one?.dtype?.startsWith("complex"));
-    const box = h("div", { class: "mg-element" });
+    const box = h("div", { class: "mg-element" }),
+      whole = arraysView.make({ trace, t }); // where no elements meet
     const chosen = new Map(); // of each written array, the place that the reader is on
     let redraw = () => {};
 
@@ -364,15 +367,20 @@ export const elementView = {
       box.replaceChildren(
         h("p", { class: "mg-sumup" }, links.length ? text : say("complex")),
         h("div", { class: "mg-picks" }, links),
+        h("div", { class: "mg-instead" }, whole.box),
       );
     }
 
-    function draw(step, state) {
+    // asked: what the step writes is in question yet
+    function draw(step, state, asked) {
       const meeting = meetingOf(step, byId, edges);
       if (!meeting) return missing(say("none"));
       const arrays = arraysOf(meeting, state, operandsOf(meeting.node));
       const target = arrays?.get(meeting.target),
-        array = target?.[meeting.column];
+        shape = asked && target?.node.shape,
+        array = shape
+          ? { shape, elements: Array(elementCount(shape)).fill("?") }
+          : target?.[meeting.column];
       if (isComplex(meeting)) return missing(say("complex"));
       if (!array) return missing(say("missing"));
       const before = chosen.get(target.node.id),
@@ -385,12 +393,14 @@ export const elementView = {
       if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));
       chosen.set(target.node.id, place);
       const written = writtenMap({ node: target.node, array, column: meeting.column, place }),
-        hint = note(say("point"));
-      const said = h(
-        "p",
-        { class: "mg-meet", role: "status" },
-        line(meeting, target.node, place, sums),
-      );
+        hint = note(say("point")),
+        told = line(meeting, target.node, place, sums),
+        said = h(
+          "p",
+          { class: "mg-meet", role: "status" },
+          asked ? told.replace(/=.*/, "= ?") : told,
+        );
+      if (asked) return box.replaceChildren(together(meeting, arrays, sums, written), said);
       const tables = sums.map((sum) => worked(sum, arrays));
       box.replaceChildren(
         together(meeting, arrays, sums, written),
@@ -453,8 +463,10 @@ export const elementView = {
     }
     return {
       box,
-      update(k, step, state) {
-        redraw = () => keepFocus(() => draw(step, state));
+      fit: fitterOf(box),
+      update(k, step, state, asked) {
+        whole.update(k, step, state, asked);
+        redraw = () => keepFocus(() => draw(asked ?? step, state, asked));
         redraw();
       },
     };
