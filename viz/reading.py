@@ -214,7 +214,7 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     near = (r._replace(text=_of_its_layer(r.text)) if r.italic else r for r in expression)
     brief = [*head, TextRun(" = "), *near]
     for line in (full, brief):
-        if sum(len(_UNSEEN.sub("", r.text)) for r in line) <= 30:
+        if sum(len(r.text.replace("\u0305", "")) for r in line) <= 30:
             return line
     cut, room = [], 30
     for r in brief:
@@ -227,15 +227,12 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     return cut
 
 
-_UNSEEN = re.compile("[“”\u0305]")
-"""Signs of names that take no letter's place."""
 _LETTER = re.compile(".\u0305?")
 
 
 def _of_its_layer(name: str) -> str:
-    """net.0.weight as “0.weight”, fc1.weight as it is; a bar spans the rest."""
-    last = ".".join(_UNSEEN.sub("", name).split(".")[-2:])
-    last = f"“{last}”" if last[:1].isdigit() else last
+    """net.0.weight as 0.weight; a bar spans the rest."""
+    last = ".".join(name.replace("\u0305", "").split(".")[-2:])
     return accented(last, "bar") if "\u0305" in name else last
 
 

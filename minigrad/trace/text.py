@@ -135,8 +135,7 @@ def accented(base: str, accent: str | None) -> str:
     the bar spans all letters, and the dot stands at the middle.
     """
     if accent == "bar":
-        over = (letter + _LINE * (letter not in "“”") for letter in base)
-        return base + _BAR if len(base) == 1 else "".join(over)
+        return base + _BAR if len(base) == 1 else "".join(letter + _LINE for letter in base)
     middle = (len(base) + 1) // 2
     return base[:middle] + _DOT + base[middle:] if accent == "dot" and base else base
 

@@ -70,8 +70,7 @@ SHOWN = 8
 
 
 def label_of(name: str) -> dict[str, str]:
-    """x1 is an x with the subscript 1; other names stay whole. One that begins with a digit is
-    quoted: 0.1 · 2.bias would read like two products."""
+    """x1 is an x with the subscript 1; other names stay whole."""
     return {**_label(name)}
 
 
@@ -79,7 +78,7 @@ def label_of(name: str) -> dict[str, str]:
 def _label(name: str) -> dict[str, str]:
     letters = name.rstrip("0123456789")
     if len(letters) != 1 or letters == name:
-        return {"base": f"“{name}”" if name[:1].isdigit() else name}
+        return {"base": name}
     return {"base": letters, "sub": name[1:]}
 
 

@@ -93,10 +93,9 @@ def _update(
 ) -> None:
     """The node and the step of a parameter's new value. kept: the formulas of what the optimiser
     keeps."""
-    label = label_of(f"{name}′" if name[:1].isdigit() else name)
-    label["base"] += "′" * (not name[:1].isdigit())  # it stands inside of quotes
-    shown_as = label["base"] + label.get("sub", "")
-    new = shown_as.replace("“", "").replace("”", "")
+    label = label_of(name)
+    label["base"] += "′"
+    new = label["base"] + label.get("sub", "")
     node = recorder.add(new, wrap(after.array), "output", made)
     node |= {"op": owner, "label": label}
     if "name" in (old := recorder.by_id[name]):
@@ -120,7 +119,7 @@ def _update(
         [[name, "v"], [name, "g"]],
         [[new, "v", pictured(shown, after.array)]],
         [*formula, op("="), num(shown, "v")],
-        f"{owner} changes {called(name)} from {number(value(before))} to {shown_as} ="
+        f"{owner} changes {called(name)} from {number(value(before))} to {new} ="
         f" {told} = {number(shown)}{where}.",
     )
     if kept:

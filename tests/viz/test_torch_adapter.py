@@ -182,7 +182,7 @@ def test_a_linear_layer_of_pytorch_is_minigrads_with_its_rule_and_stands_in_its_
     assert shown.document["union"]["beside"] == {"cells": [], "only": {}}
     groups = [node["group"] for node in made(trace)]
     assert groups == ["Sequential/0: Linear", "Sequential/1: Tanh", "Sequential/2: Linear"]
-    assert text_of(made(trace)[0]["expr"]) == "input @ “0.weight”ᵀ + “0.bias”"
+    assert text_of(made(trace)[0]["expr"]) == "input @ 0.weightᵀ + 0.bias"
     said = " ".join(step["say"] for step in trace["steps"])
     assert "v̄1ᵀ @ input" in said and "sum(v̄1, axis 0)" in said and check_laws(trace) == []
 

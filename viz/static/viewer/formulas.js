@@ -277,16 +277,12 @@ export const labelOf = (node) => node.label ?? { base: node.id };
 
 // At most 30 letters: of a parameter's path all but the layer is left out first, then the end of
 // the expression.
-const QUOTES = /[“”]/g;
-function ofItsLayer(name) {
-  const last = name.replace(QUOTES, "").split(".").slice(-2).join(".");
-  return /^\d/.test(last) ? `“${last}”` : last;
-}
+const ofItsLayer = (name) => name.split(".").slice(-2).join(".");
 export function headingRuns(node) {
   const head = symbolRuns(labelOf(node)),
     expression = runs(node.expr ?? []);
   const fits = (all) =>
-    all.reduce((sum, r) => sum + Array.from(r.text.replace(QUOTES, "")).length, 0) <= 30;
+    all.reduce((sum, r) => sum + Array.from(r.text).length, 0) <= 30;
   if (!expression.length) return head;
   const start = [...head, { text: " = " }],
     all = [...start, ...expression];
