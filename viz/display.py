@@ -42,9 +42,10 @@ def show(
     Args:
         f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a
             :class:`minigrad.program.Program`, or nodes of a static graph (one, or a list); or a
-            tensor, module or function of PyTorch, whose reverse pass is shown; or a tensor that has
-            been computed, of whose recorded graph the reverse pass is shown (``names=`` maps names
-            to tensors; the caller's variables are known by theirs).
+            tensor, module or function of PyTorch, whose reverse pass is shown (with
+            ``mode="primal"`` the values alone); or a tensor that has been computed, of whose
+            recorded graph the reverse pass is shown (``names=`` maps names to tensors; the caller's
+            variables are known by theirs).
         args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes
         what is fed, ``{variable: value}``.
         mode: for a function, ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or
@@ -216,9 +217,10 @@ def _of_torch(
         return None
     if any(_is_a("minigrad.core.tensor", "Tensor", a) for a in args):
         return None
-    if mode not in (None, "both", "reverse"):
+    if mode not in (None, "both", "reverse", "primal"):
         raise TypeError(
-            f"show: PyTorch's own work is shown in reverse mode, so mode={mode!r} is not"
+            f"show: of PyTorch's work there are mode='primal' and 'reverse', not {mode!r}; for"
+            " tangents write the function with minigrad's operations"
         )
     given = {"seed" if name == "cotangent" else name: value for name, value in options.items()}
     if unknown := [name for name in given if name not in ("names", "title", "seed")]:
@@ -228,7 +230,8 @@ def _of_torch(
         )
     from minigrad.viz.adapters import from_torch
 
-    return from_torch(thing, *args, spaces=variables(caller), **given)
+    done = "primal" if mode == "primal" else "reverse"
+    return from_torch(thing, *args, mode=done, spaces=variables(caller), **given)
 
 
 def _recorded(

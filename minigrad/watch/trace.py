@@ -151,8 +151,8 @@ def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) ->
     if cotangent is None and out.array.size != 1:
         raise NonScalarError(
             "trace: reverse mode starts from one number, but the function returned shape"
-            f" {out.shape}. Reduce the result, for instance with .sum(), or trace with"
-            " mode='forward'."
+            f" {out.shape}. Reduce the result, for instance with .sum(), give cotangent=, or trace"
+            " with mode='forward' or mode='primal'."
         )
     if not backend.is_differentiable(out.dtype):
         raise AutogradError(

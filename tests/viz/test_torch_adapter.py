@@ -4,6 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import viz
+from minigrad.errors import NonScalarError
 from minigrad.trace.replay import check_laws
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
@@ -78,7 +79,7 @@ def test_show_finds_the_adapter_of_pytorch(monkeypatch):
     trace = viz.show(loss).trace  # its leaves are called as the caller calls them
     called = {n["id"] for n in trace["nodes"] if n["kind"] == "param"}
     assert called == {"model.weight", "model.bias", "x1"} and trace["title"] == "loss"
-    with pytest.raises(TypeError, match="reverse mode, so mode='forward' is not"):
+    with pytest.raises(TypeError, match="mode='primal' and 'reverse', not 'forward'"):
         viz.show(f, 2.0, 5.0, mode="forward")
     with pytest.raises(TypeError, match="tangents= is for a function of minigrad"):
         viz.show(f, 2.0, 5.0, tangents=(1.0, 0.0))
@@ -122,7 +123,11 @@ def test_an_inner_tensor_is_an_input_where_it_is_asked_for():
     [
         (lambda x: 3.0, TypeError, "expected a tensor"),
         (lambda x: x.detach(), ValueError, "has no graph"),
-        (lambda x: x * torch.ones(2), ValueError, "starts from one number"),
+        (
+            lambda x: x * torch.ones(2),
+            NonScalarError,
+            r"f returned the shape \(2,\)\. Reduce",
+        ),
         (lambda x: sum(torch.stack([x, x]).unbind()), ValueError, "more than one result"),
     ],
 )
@@ -158,7 +163,84 @@ def test_a_module_of_pytorch_is_shown_by_its_forward_pass():
     assert trace["title"] == "Net(x, scale), x: (1, 2), scale = 2"
     assert trace["source"]["code"].startswith("def forward(self, x, scale):")
     ready_made = viz.from_torch(torch.nn.Linear(2, 1), torch.ones(1, 2))
-    assert ready_made["title"] == "Linear(input), input: (1, 2)" and "source" not in ready_made
+    assert ready_made["title"] == "Linear(input), input: (1, 2)"
+
+
+def test_a_module_without_a_forward_of_the_users_says_so_and_lists_its_layers():
+    net = torch.nn.Sequential(torch.nn.Flatten(), sequential(torch), torch.nn.Linear(2, 1))
+    trace = viz.from_torch(net, torch.ones(1, 3))
+    lines = trace["source"]["code"].split("\n")
+    assert lines[0] == "# forward of Sequential is PyTorch's own; its layers:"
+    assert "\n".join(lines[1:]) == repr(net)
+    lit = [(n["group"], lines[n["span"][0] - 1].strip()) for n in made(trace)]
+    assert lit == [
+        ("Sequential/1: Sequential/0: Linear", f"(0): {net[1][0]}"),
+        ("Sequential/1: Sequential/1: Tanh", "(1): Tanh()"),
+        ("Sequential/1: Sequential/2: Linear", f"(2): {net[1][2]}"),
+        ("Sequential/2: Linear", f"(2): {net[2]}"),
+    ]
+
+
+def test_what_is_printed_as_one_layer_of_several_has_no_line():
+    net = torch.nn.Sequential(*[torch.nn.Linear(2, 2)] * 2, torch.nn.Linear(2, 1))
+    assert check_laws(viz.from_torch(net, torch.ones(1, 2))) == []
+
+
+RATE = torch.tensor([2.0, 3.0])
+
+
+def scaled(u):
+    return u * RATE
+
+
+def test_constants_of_pytorch_have_the_programs_words_and_their_places():
+    """Also where PyTorch keeps nothing of them: x − RATE is not −x."""
+    shift = torch.tensor([1.0, 2.0])
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.tensor([4.0, 5.0]))
+
+        def forward(self, x):
+            return ((x - self.mean) / RATE + shift).sum()
+
+    written = lambda f: [text_of(n["expr"]) for n in made(viz.from_torch(f, torch.ones(2)))][:-1]
+    assert written(Net()) == ["x − mean", "v1 / RATE", "v2 + shift"]
+    assert written(lambda x: (RATE - scaled(x)).sum()) == ["x · RATE", "RATE − v1"]
+    assert written(lambda x: (5 - torch.stack([x, shift])).sum())[1] == "c1 − v1"
+    x = torch.ones(2, requires_grad=True)
+    assert text_of(made(viz.from_torch((x - shift).sum(), {"x": x}))[0]["expr"]) == "x − …"
+
+
+def test_a_constant_of_pytorch_that_was_changed_in_between_is_another_one():
+    shift = torch.tensor([1.0, 2.0])
+
+    def f(x):
+        x = x + shift
+        shift.mul_(10)
+        return (x + shift).sum()
+
+    trace = viz.from_torch(f, torch.ones(2))
+    constants = [n["id"] for n in trace["nodes"] if n["kind"] == "const"]
+    values = [last(trace)[name, "v"]["sample"] for name in constants]
+    assert constants[0] == "shift" and values == [[1, 2], [10, 20]]
+
+
+def test_the_values_alone_of_a_result_of_any_shape(monkeypatch):
+    f = lambda x: torch.sin(x) * RATE
+    trace = viz.from_torch(f, torch.tensor([1.0, 2.0]), mode="primal")
+    assert {column for _, column in last(trace)} == {"v"} and trace["seed"] == {}
+    expected = f(torch.tensor([1.0, 2.0])).tolist()
+    assert last(trace)[trace["outputs"][0], "v"]["sample"] == pytest.approx(expected)
+    shown = viz.show(f, torch.tensor([1.0, 2.0]), mode="primal")
+    assert [c["key"] for c in shown.trace["columns"]] == ["v"]
+    with pytest.raises(ValueError, match="mode must be"):
+        viz.from_torch(f, torch.tensor([1.0, 2.0]), mode="forward")
+    with pytest.raises(NonScalarError, match=r"cotangent=… in viz\.show"):
+        viz.show(f, torch.tensor([1.0, 2.0]))
+    with_seed = viz.show(f, torch.tensor([1.0, 2.0]), cotangent=[1.0, 0.0])
+    assert ("x", "g") in last(with_seed.trace)
 
 
 def made(trace):
@@ -260,8 +342,11 @@ def test_a_stack_of_pytorch_names_its_axis_and_the_part_that_goes_back():
     said = lambda f: " ".join(step["say"] for step in viz.show(f, x).trace["steps"])
     both = said(lambda x: (torch.stack([x, x * x], -1) ** 2).sum())
     assert "stack(x, v1, axis 1)" in both and "v̄2[:, 0]" in both and "v̄2[:, 1]" in both
-    hidden = said(lambda x: torch.stack([torch.ones(2), x * x]).sum())  # no operand of the graph
-    assert "stack v1" in hidden and "v̄2[" not in hidden, "which part it is cannot be told"
+    constant = said(lambda x: torch.stack([torch.ones(2), x * x]).sum())
+    assert "stack(c1, v1, axis 0)" in constant and "v̄2[1]" in constant
+    x.requires_grad_()
+    hidden = viz.from_torch(torch.stack([torch.ones(2), x * x]).sum(), {"x": x})
+    assert "v̄2[" not in " ".join(step["say"] for step in hidden["steps"]), "which part is not told"
 
 
 def test_pytorch_s_steps_are_written_and_read_as_minigrad_s():

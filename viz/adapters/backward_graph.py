@@ -33,23 +33,34 @@ def write_graph(
     constants: Constants,
     leaf: Callable[[Any], str | None],
     operation: Callable[[Any, list[str], list[int]], str],
-    seed: tuple[Any, Any],
+    root: Any,
+    seed: Any,
     run: Callable[[], Any],
     plain: Callable[[Any], Any],
     local: Mapping[tuple[Any, int], Any],
     operands_of: Callable[[Any], Any] = lambda function: function.next_functions,
     parts_of: Callable[[Any, Any], Any] = lambda function, sent: sent,
+    called: Mapping[tuple[Any, int], tuple[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The Trace of functions, operands first, and of a reverse pass through them.
 
     leaf: writes a function that is no operation (None: it is one); operation: writes one with its
-    operands' names, and the numbers of those of which nothing is known; seed: the last function and
-    its cotangent; run: runs the pass; plain: what is sent as a number or an array of NumPy; local:
-    derivatives, by operation and operand's number. Names are those in the Trace. operands_of,
-    parts_of: the operands of a function and what it sends to each, where the Trace has others than
-    the function.
+    operands' names, and the numbers of those of which nothing is known; root: the last function;
+    seed: its cotangent (None: values only); run: runs the pass; plain: what is sent as a number or
+    an array of NumPy; local: derivatives, by operation and operand's number. Names are those in the
+    Trace. operands_of, parts_of: the operands of a function and what it sends to each, where the
+    Trace has others than the function. called: of constants the names, and what is equal for those
+    that are one.
     """
     ids: dict[Any, str] = {}
+    written: dict[Any, str] = {}  # constants
+
+    def constant(place: tuple[Any, int]) -> str:
+        name, same = (called or {}).get(place, ("", place))
+        if same not in written:
+            written[same] = writer.input(name, constants[place], kind="const")
+        return written[same]
+
     edges: dict[Any, dict[int, int]] = {}  # of the operands' numbers: unknown ones have no edge
     for function in order:
         if (name := leaf(function)) is not None:
@@ -62,12 +73,10 @@ def write_graph(
                 absent.append(slot)
                 continue
             edges[function][slot] = len(operands)
-            operands.append(
-                ids[parent]
-                if parent is not None
-                else writer.input("", constants[function, slot], kind="const")
-            )
+            operands.append(constant((function, slot)) if parent is None else ids[parent])
         ids[function] = operation(function, operands, absent)
+    if seed is None:
+        return writer.document([ids[root]])
     events: list[tuple[Any, Any]] = []
     handles = []
     try:
@@ -80,10 +89,10 @@ def write_graph(
     finally:
         for handle in handles:
             handle.remove()
-    writer.seed(ids[seed[0]], plain(seed[1]))
+    writer.seed(ids[root], plain(seed))
     for function, sent in events:
         for slot, (parent, _) in enumerate(operands_of(function)):
             if parent is not None and slot < len(sent) and sent[slot] is not None:
                 number, part = edges[function][slot], plain(sent[slot])
                 writer.send(ids[function], number, part, local=local.get((function, slot)))
-    return writer.document([ids[seed[0]]])
+    return writer.document([ids[root]])

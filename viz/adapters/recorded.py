@@ -88,7 +88,7 @@ def from_tensor(
     leaves = [node.variable for node in nodes if isinstance(node, Leaf)]
     run = lambda: mg.autograd.grad(result, leaves, start, retain_graph=True, allow_unused=True)
     plain = lambda tensor: _plain(tensor.array)
-    return write_graph(writer, nodes, constants, leaf, operation, (root, start), run, plain, {})
+    return write_graph(writer, nodes, constants, leaf, operation, root, start, run, plain, {})
 
 
 def _operation(node: Any) -> Any:

@@ -1,6 +1,7 @@
 """`from_torch`: PyTorch's autograd graph as a Trace.
 
-    trace = viz.from_torch(f, x, w)                 run f and look on: all values and all cotangents
+    trace = viz.from_torch(f, x, w)                 run f and look on: all values and all
+                                                    cotangents; mode="primal": values only
     trace = viz.from_torch(y, {"x": x, "w": w})     after the fact: values where PyTorch kept them,
                                                     and all cotangents
 
@@ -13,21 +14,27 @@ function runs, or else from what the functions saved for the reverse pass.
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
+import numpy as np
 from minigrad.viz.adapters.backward_graph import Constants, check_results, write_graph
 from minigrad.viz.adapters.writer import Writer
-from minigrad.viz.tensor_names import named_tensors
+from minigrad.viz.tensor_names import FOREIGN, named_tensors
 from minigrad.viz.traversal import operands_first
 
+from minigrad.errors import NonScalarError
 from minigrad.watch.source_map import SourceMap
 from minigrad.watch.trace_writer import LONGEST_NAME, title_of
 
 MOST = 2_000
 NAMES = {
+    "rsub": "sub",
     "t": "permute",
     "transpose": "permute",
     "view": "reshape",
@@ -45,6 +52,7 @@ def from_torch(
     names: Sequence[str] | None = None,
     title: str = "",
     seed: Any = None,
+    mode: str = "reverse",
     spaces: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The Trace of a PyTorch computation.
@@ -57,6 +65,7 @@ def from_torch(
         names: of the inputs.
         title: of the Trace; by default of a function its name and the inputs.
         seed: the cotangent to start from; by default 1 for a single number.
+        mode: "reverse", or "primal" for values only, of a result of any shape.
         spaces: mappings of names to tensors and modules, such as ``globals()``: other leaves are
         called as there.
 
@@ -65,30 +74,34 @@ def from_torch(
     Raises:
         ModuleNotFoundError: torch is not installed.
         TypeError: the output is no tensor.
-        ValueError: it carries no graph; it is not a single number and no seed is given; an
-            operation with several results of which more than one is used (what each of them sends
-            back cannot be told apart); more than 2,000 operations.
+        NonScalarError: it is not a single number, no seed is given, and the mode is "reverse".
+        ValueError: there is no such mode; the output carries no graph; an operation with several
+            results of which more than one is used (what each of them sends back cannot be told
+            apart); more than 2,000 operations.
     """
     import torch
 
-    seen: dict[Any, Any] = {}
-    spans: dict[Any, list[int]] = {}
-    parameters: dict[int, str] = {}
-    modules: dict[Any, str] = {}
+    if mode not in ("primal", "reverse"):
+        raise ValueError(f'from_torch: mode must be "primal" or "reverse", got {mode!r}')
+    run = _Run()
     source = None
     if not isinstance(output, torch.Tensor) and callable(output):
         inputs = tuple(_leaf(x) for x in inputs)
         labels = list(names or _parameters(output, len(inputs)))
-        source = _source(output)
-        with _naming(parameters) as path:
-            output = _watched(output, inputs, seen, source, spans, modules, path)
+        source = run.source = _source(output)
+        text, lines = (source.source() or {}).get("code"), {}
+        if isinstance(output, torch.nn.Module) and text is None:
+            text, lines = _layers_of(output)
+        with _naming(run) as path:
+            output = _watched(output, inputs, run, path)
+        run.spans |= {fn: lines[at] for fn, at in run.modules.items() if at in lines}
     elif len(inputs) == 1 and isinstance(inputs[0], Mapping):
-        labels, inputs = list(inputs[0]), tuple(inputs[0].values())
+        text, labels, inputs = None, list(inputs[0]), tuple(inputs[0].values())
     else:
-        labels = list(names or [f"x{i + 1}" for i in range(len(inputs))])
+        text, labels = None, list(names or [f"x{i + 1}" for i in range(len(inputs))])
     for name, tensor in named_tensors(spaces, torch.Tensor):
-        parameters.setdefault(id(tensor), name)
-    title = title or parameters.get(id(output), "")
+        run.call(tensor, name)
+    title = title or run.parameters.get(id(output), "")
     if not isinstance(output, torch.Tensor):
         raise TypeError(
             f"from_torch: expected a tensor, got {type(output).__name__}; return one tensor from"
@@ -99,20 +112,10 @@ def from_torch(
             "from_torch: this tensor has no graph: nothing that it was made from requires grad, or"
             " it was made under no_grad()"
         )
-    if seed is None and output.numel() != 1:
-        raise ValueError(
-            "from_torch: reverse mode starts from one number, but the result has the shape"
-            f" {tuple(output.shape)}; reduce it or give seed="
-        )
-    start = (
-        torch.ones_like(output)
-        if seed is None
-        else torch.as_tensor(seed, dtype=output.dtype).expand_as(output)
-    )
-    seen[output.grad_fn] = output
+    start = None if mode == "primal" else _start(torch, output, seed, source)
+    run.values[output.grad_fn] = output
     given = dict(zip(labels, inputs, strict=False))
-    writer = Writer(title, ((source and source.source()) or {}).get("code"))
-    document = _write(torch, output, start, given, seen, spans, modules, parameters, writer)
+    document = _write(torch, output, start, given, run, Writer(title, text))
     if source is not None and not title:
         known = document["inputs"]
         told = [s["writes"][0] for s in document["steps"] if s["writes"]]
@@ -121,16 +124,105 @@ def from_torch(
     return document
 
 
+def _start(torch: Any, output: Any, seed: Any, source: SourceMap | None) -> Any:
+    """The cotangent of a result."""
+    if seed is not None:
+        return torch.as_tensor(seed, dtype=output.dtype).expand_as(output)
+    if output.numel() == 1:
+        return torch.ones_like(output)
+    what = "this tensor has" if source is None else f"{source.name} returned"
+    raise NonScalarError(
+        f"from_torch: reverse mode starts from one number, but {what} the shape"
+        f" {tuple(output.shape)}. Reduce the result, for instance with .sum(), give its cotangent"
+        " (cotangent=… in viz.show, seed=… here), or trace with mode='primal'."
+    )
+
+
+Known = tuple[str, Any]
+"""The name of a constant, and what is equal for the same one."""
+_ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys("Add Sub Mul Div Maximum Minimum MseLoss".split(), lambda args: args[:2]),
+    **dict.fromkeys(("Stack", "Cat"), lambda args: args[0]),
+    "Where": lambda args: args[1:3],
+    "Rsub": lambda args: args[1::-1],
+}
+"""Which arguments of a call are a function's operands."""
+
+
+class _Run:
+    """What has been seen of a run: by the graph's functions their values, modules and places in the
+    source, and, with their numbers, operands without a gradient; the names of parameters by their
+    ids, and of constants by their memory.
+    """
+
+    def __init__(self) -> None:
+        self.source: SourceMap | None = None
+        self.values: dict[Any, Any] = {}
+        self.constants: dict[tuple[Any, int], tuple[Any, Known]] = {}
+        self.modules: dict[Any, str] = {}
+        self.spans: dict[Any, list[int]] = {}
+        self.parameters: dict[int, str] = {}
+        self._names: dict[Any, str] = {}
+        self._kept: list[Any] = []  # so that no memory is used for another tensor meanwhile
+
+    def call(self, tensor: Any, name: str) -> None:
+        """Give a tensor a name, if it has none."""
+        self.parameters.setdefault(id(tensor), name)
+        if not tensor.requires_grad:
+            self._names.setdefault(_memory(tensor), name)
+            self._kept.append(tensor)
+
+    def look(self, arguments: Iterable[Any]) -> None:
+        """Give constants among the arguments of an operation the program's words."""
+        for one in arguments:
+            if isinstance(one, list | tuple):
+                self.look(one)
+            elif hasattr(one, "data_ptr") and not one.requires_grad:
+                known = self.parameters.get(id(one))
+                if known is None and self.source is not None and _memory(one) not in self._names:
+                    found = self.source.outside(one, _users_calls())
+                    known = None if found is None else found[0]
+                if known is not None:
+                    self.call(one, known)
+
+    def operands(self, fn: Any, arguments: Sequence[Any]) -> None:
+        """Note which arguments of a call are constants of its function."""
+        import torch
+
+        kind = fn.name().partition("Backward")[0]
+        given = _ARGUMENTS[kind](arguments) if kind in _ARGUMENTS else ()
+        for slot, ((parent, _), one) in enumerate(zip(_operands(fn), given, strict=False)):
+            if parent is None and hasattr(one, "detach"):
+                self.constants[fn, slot] = one.detach().clone(), self.constant(one)
+            elif parent is None and isinstance(one, int | float):
+                number = torch.tensor(one)
+                self.constants[fn, slot] = number, self.constant(number)
+
+    def constant(self, tensor: Any) -> Known:
+        name = self._names.get(_memory(tensor), "")
+        return (name if len(name) <= LONGEST_NAME else ""), _memory(tensor)
+
+
+def _memory(tensor: Any) -> Any:
+    """Which elements of which memory a tensor shows, as they are now."""
+    try:
+        return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version
+    except RuntimeError:  # it has none, or is a sparse one
+        return id(tensor)
+
+
+def _users_calls() -> list[FrameType]:
+    """The calls under way of code that is not a library's, the innermost last."""
+    found, frame = [], sys._getframe(1)
+    while frame.f_code is not _watched.__code__ and frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in FOREIGN:
+            found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
 def _write(
-    torch: Any,
-    output: Any,
-    start: Any,
-    inputs: dict[str, Any],
-    seen: dict[Any, Any],
-    spans: Mapping[Any, list[int]],
-    modules: dict[Any, str],
-    parameters: Mapping[int, str],
-    writer: Writer,
+    torch: Any, output: Any, start: Any, inputs: dict[str, Any], run: _Run, writer: Writer
 ) -> dict[str, Any]:
     ends = {
         _place(x): (name, x)
@@ -147,12 +239,14 @@ def _write(
     advice = "; use indexing or select() instead"
     check_results(order, {root: output.output_nr}, "from_torch", advice)
     functions = [fn for fn in order if not _is_leaf(fn)]
-    constants = _saved(functions, seen)
-    _inner(functions, seen, modules)
+    found = _constants(functions, run)
+    _inner(functions, run)
     layers = _Layers(functions, ends)
     for fn in layers.weights:
-        if (fn, 1) in constants:
-            constants[fn, 0] = constants.pop((fn, 1))
+        if (fn, 1) in found:
+            found[fn, 0] = found.pop((fn, 1))
+    constants = {place: _plain(value) for place, (value, _) in found.items()}
+    called = {place: known for place, (_, known) in found.items()}
     below = lambda fn: [p for p, _ in layers.operands(fn) if p is not None and fn not in ends]
     order = [fn for fn in operands_first([root], below, MOST, complaint) if fn not in ends]
 
@@ -161,26 +255,51 @@ def _write(
             return writer.input(ends[fn][0], _plain(ends[fn][1]))
         if not _is_leaf(fn):
             return None
-        path = parameters.get(id(fn.variable), "")
+        path = run.parameters.get(id(fn.variable), "")
         short = path if len(path) <= LONGEST_NAME else ""
         return writer.input(short, _plain(fn.variable), kind="param")
 
     def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
-        value = _plain(seen[fn]) if fn in seen else None
+        value = _plain(run.values[fn]) if fn in run.values else None
         shape, dtype = _shape_of(fn)
         name, params = (
-            ("affine", {}) if fn in layers.weights else (_operation(fn), _params(fn, shape))
+            ("affine", {})
+            if fn in layers.weights
+            else (_operation(fn), _params(fn, shape, absent, constants))
         )
-        told = {"shape": shape, "dtype": dtype, "span": spans.get(fn), "params": params}
-        told["group"] = modules.get(fn, "")
+        told = {"shape": shape, "dtype": dtype, "span": run.spans.get(fn), "params": params}
+        told |= {"group": run.modules.get(fn, ""), "absent": absent}
         return writer.op(name, operands, value, **told)
 
     wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
-    local = _local_derivatives(torch, functions, output.dtype)
-    run = lambda: torch.autograd.grad(output, wanted, start, retain_graph=True, allow_unused=True)
-    nodes, seed = [*ends, *order], (root, start)
-    turned = layers.operands, layers.parts
-    return write_graph(writer, nodes, constants, leaf, operation, seed, run, _plain, local, *turned)
+    local = {} if start is None else _local_derivatives(torch, functions, output.dtype)
+    back = lambda: torch.autograd.grad(output, wanted, start, retain_graph=True, allow_unused=True)
+    turned = layers.operands, layers.parts, called
+    nodes = [*ends, *order]
+    return write_graph(
+        writer, nodes, constants, leaf, operation, root, start, back, _plain, local, *turned
+    )
+
+
+def _layers_of(module: Any) -> tuple[str, dict[str, list[int]]]:
+    """In place of the source of a module of PyTorch's own its layers, as it prints them; and the
+    line of each, by its path.
+    """
+    name = type(module).__name__
+    lines = [f"# forward of {name} is PyTorch's own; its layers:", *repr(module).split("\n")]
+    begun = [n for n, line in enumerate(lines) if re.match(r" *\(\w+\): ", line)]
+
+    def paths(one: Any, path: str) -> Iterator[str]:
+        for key, inner in one.named_children():
+            yield (below := f"{path}/{_label(key, inner)}")
+            yield from paths(inner, below)
+
+    known = [*paths(module, name)]
+    # PyTorch prints repeated layers of a list as one
+    numbers = zip(known, begun, strict=True) if len(known) == len(begun) else ()
+    margin = lambda n: len(lines[n]) - len(lines[n].lstrip())
+    spans = {path: [n + 1, margin(n), n + 1, len(lines[n])] for path, n in numbers}
+    return "\n".join(lines), {name: [2, 0, 2, len(lines[1])], **spans}
 
 
 class _Layers:
@@ -207,29 +326,32 @@ class _Layers:
     def operands(self, fn: Any) -> Any:
         """Where the operands of any function come from, of a layer in minigrad's order."""
         if fn not in self.weights:
-            return fn.next_functions
+            return _operands(fn)
         bias, x, _ = fn.next_functions
         return x, self.weights[fn], bias
 
     def parts(self, fn: Any, sent: Any) -> Any:
         """What any function sends to its operands, in the same order."""
+        if _is_turned(fn):
+            return None, *sent
         if fn not in self.weights:
             return sent
         bias, x, turned = sent
         return x, None if turned is None else turned.t(), bias
 
 
-def _inner(functions: list[Any], seen: dict[Any, Any], modules: dict[Any, str]) -> None:
+def _inner(functions: list[Any], run: _Run) -> None:
     """Of functions that are called inside of others, the values that these tell, and the modules:
     those of their users.
     """
     for fn in reversed(functions):
         for parent, _ in fn.next_functions:
-            if parent is not None and fn in modules and not _is_leaf(parent):
-                modules.setdefault(parent, modules[fn])
-        made = fn.next_functions[0][0] if _operation(fn) == "reshape" else None
-        if made is not None and fn in seen and not _is_leaf(made) and _shape_of(made)[0]:
-            seen.setdefault(made, seen[fn].reshape(_shape_of(made)[0]))
+            if parent is not None and fn in run.modules and not _is_leaf(parent):
+                run.modules.setdefault(parent, run.modules[fn])
+        same = _operation(fn) in ("reshape", "squeeze", "unsqueeze")
+        made = fn.next_functions[0][0] if same else None
+        if made is not None and fn in run.values and not _is_leaf(made) and _shape_of(made)[0]:
+            run.values.setdefault(made, run.values[fn].reshape(_shape_of(made)[0]))
 
 
 def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any, float]:
@@ -251,8 +373,18 @@ def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any
             continue
         for slot, part in enumerate(sent if isinstance(sent, tuple) else (sent,)):
             if part is not None and part.numel() == 1 and part.ndim == 0:
-                local[fn, slot] = float(part.detach())
+                local[fn, slot + _is_turned(fn)] = float(part.detach())
     return local
+
+
+def _is_turned(fn: Any) -> bool:
+    """Whether a function is 3 − x, of which PyTorch keeps x as the only operand."""
+    return bool(fn.name().startswith("RsubBackward"))
+
+
+def _operands(fn: Any) -> Any:
+    """Where the operands of a function come from."""
+    return ((None, 0), *fn.next_functions) if _is_turned(fn) else fn.next_functions
 
 
 def _source(f: Callable[..., Any]) -> SourceMap:
@@ -267,17 +399,9 @@ def _source(f: Callable[..., Any]) -> SourceMap:
     return source
 
 
-def _watched(
-    f: Callable[..., Any],
-    inputs: Sequence[Any],
-    seen: dict[Any, Any],
-    source: SourceMap,
-    spans: dict[Any, list[int]],
-    modules: dict[Any, str],
-    path: list[str],
-) -> Any:
-    """Call f and note the value that each function of the graph made, where in the source, and in
-    which module. path: of the modules under way.
+def _watched(f: Callable[..., Any], inputs: Sequence[Any], run: _Run, path: list[str]) -> Any:
+    """Call f and note of each function of the graph its value and its arguments, where in the
+    source it was called, and in which module. path: of the modules under way.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -286,24 +410,31 @@ def _watched(
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
+            run.look(args)
             result = func(*args, **(kwargs or {}))
-            frame = source.frame()
-            span = None if frame is None else source.span(frame)
+            frame = run.source.frame() if run.source is not None else None
+            span = None if frame is None else run.source.span(frame)
             for tensor in result if isinstance(result, tuple | list) else (result,):
                 if isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None:
-                    seen[tensor.grad_fn] = tensor.detach().clone()
-                    modules.setdefault(tensor.grad_fn, "/".join(path))
+                    run.values[tensor.grad_fn] = tensor.detach().clone()
+                    run.modules.setdefault(tensor.grad_fn, "/".join(path))
+                    run.operands(tensor.grad_fn, args)
                     if span is not None:
-                        spans[tensor.grad_fn] = span
+                        run.spans[tensor.grad_fn] = span
             return result
 
     with torch.enable_grad(), Looker():
         return f(*inputs)
 
 
+def _label(name: str, module: Any) -> str:
+    """What a module is called in the one around it: a number says its class."""
+    return f"{name}: {type(module).__name__}" if name.isdigit() else name
+
+
 @contextmanager
-def _naming(parameters: dict[int, str]) -> Iterator[list[str]]:
-    """Note, by their ids, the names that the outermost module under way gives its parameters. Gives
+def _naming(run: _Run) -> Iterator[list[str]]:
+    """Note the names that the outermost module under way gives its parameters and buffers. Gives
     the path of the modules under way, as a list that changes.
     """
     from torch.nn.modules.module import (
@@ -315,12 +446,11 @@ def _naming(parameters: dict[int, str]) -> Iterator[list[str]]:
     under_way: list[Any] = []
 
     def begin(module: Any, args: Any) -> None:
-        for name, parameter in module.named_parameters():
-            parameters.setdefault(id(parameter), name)
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            run.call(tensor, name)
         kind = type(module).__name__
         inside = under_way[-1].named_modules() if under_way else ()
-        name = next((name for name, one in inside if one is module and name), kind)
-        path.append(f"{name}: {kind}" if name.isdigit() else name)
+        path.append(_label(next((n for n, one in inside if one is module and n), kind), module))
         under_way.append(module)
 
     def end(module: Any, args: Any, result: Any) -> None:
@@ -342,30 +472,33 @@ SAVED = {"_saved_self": 0, "_saved_other": 1}
 SAVED_BY = {
     "Mm": {"_saved_self": 0, "_saved_mat2": 1},
     "Bmm": {"_saved_self": 0, "_saved_mat2": 1},
+    "Mv": {"_saved_self": 0, "_saved_vec": 1},
+    "Dot": {"_saved_self": 0, "_saved_tensor": 1},
     "Addmm": {"_saved_mat1": 1, "_saved_mat2": 2},
 }
 """Under which name a function keeps which operand."""
 
 
-def _saved(functions: list[Any], seen: dict[Any, Any]) -> Constants:
-    """What the functions saved, where it can be read: operands without a gradient by (function,
-    number); ``seen`` gets results.
+def _constants(functions: list[Any], run: _Run) -> dict[tuple[Any, int], tuple[Any, Known]]:
+    """Operands without a gradient by (function, number): the arguments of a call that was seen,
+    and what the functions saved and can be read. The values of results are noted, too.
     """
-    constants: Constants = {}
+    constants: dict[tuple[Any, int], tuple[Any, Known]] = {}
     for fn in functions:
-        for name, slot in SAVED_BY.get(fn.name().partition("Backward")[0], SAVED).items():
+        kind = fn.name().partition("Backward")[0]
+        for name, slot in SAVED_BY.get(kind, SAVED).items():
             value = _read(fn, name)
             if value is None or slot >= len(fn.next_functions):
                 continue
             parent = fn.next_functions[slot][0]
             if parent is None:
-                constants[fn, slot] = _plain(value)
+                constants[fn, slot] = value, run.constant(value)
             elif not _is_leaf(parent) and _shape_of(parent)[0] == list(value.shape):
-                seen.setdefault(parent, value)
+                run.values.setdefault(parent, value)
         result = _read(fn, "_saved_result")
         if result is not None:
-            seen.setdefault(fn, result)
-    return constants
+            run.values.setdefault(fn, result)
+    return constants | run.constants
 
 
 def _read(fn: Any, name: str) -> Any:
@@ -413,9 +546,11 @@ def _operation(fn: Any) -> str:
     return NAMES.get(name, name) if not isinstance(exponent, int | float) else f"**{exponent}"
 
 
-def _params(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
+def _params(
+    fn: Any, shape: Sequence[int] | None, absent: Sequence[int], constants: Constants
+) -> dict[str, Any] | None:
     """The parameters of a sum, mean, stack, cat, permute or reshape, as minigrad's operation has
-    them; None for another one. shape: of the result."""
+    them; None for another one. shape: of the result; absent: the numbers of unknown operands."""
     sizes, name = getattr(fn, "_saved_self_sym_sizes", None), _operation(fn)
     place = lambda d, n: (d - 2**64 if d >= 2**63 else d) % n  # PyTorch keeps −1 as 2**64 − 1
     if name == "reshape" and shape is not None:
@@ -429,10 +564,13 @@ def _params(fn: Any, shape: Sequence[int] | None) -> dict[str, Any] | None:
             i, j = place(getattr(fn, "_saved_dim0", 0), n), place(getattr(fn, "_saved_dim1", 1), n)
             axes[i], axes[j] = j, i
         return {"axes": tuple(axes)}
-    if name == "stack" and shape and all(made for made, _ in fn.next_functions):
+    if name == "stack" and shape and not absent:
         return {"axis": place(fn._saved_dim, len(shape)), "count": len(fn.next_functions)}
-    joined = [_shape_of(made)[0] for made, _ in fn.next_functions if made]
-    if name == "cat" and shape and all(joined) and len(joined) == len(fn.next_functions):
+    joined = [
+        _shape_of(made)[0] if made else list(np.shape(constants.get((fn, slot), ())))
+        for slot, (made, _) in enumerate(fn.next_functions)
+    ]
+    if name == "cat" and shape and all(joined) and not absent:
         axis = place(fn._saved_dim, len(shape))
         return {"axis": axis, "sizes": tuple(one[axis] for one in joined if one)}
     if name not in ("sum", "mean") or sizes is None:
