@@ -328,8 +328,9 @@ def _style_of_trace(lang: str, *without: str) -> str:
 _RULES_OF = {
     "arrays": r"\.mg-view-(?:arrays|element)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage)",
+    "source": r"^[^,]*\.mg-source[^,]*$",
 }
-"""Selectors of what a Trace may have nothing for: arrays, operations of a backward pass."""
+"""Selectors of what a Trace may have nothing for: arrays, operations of a backward pass, a text."""
 
 
 @prepared
@@ -353,7 +354,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     decides = any("decides" in one for one in (*nodes, *trace["steps"]))
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
-    has["source"] = bool(trace.get("source"))
+    has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)

@@ -663,6 +663,25 @@ def test_the_line_at_work_is_in_view_in_a_long_source(show, visit):
         assert not viewer.evaluate(beside)
 
 
+def wide_line(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2) + mg.exp(x1 * 0.1) * mg.tanh(x2 - 3.0) + mg.sqrt(x1)
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_the_stage_shows_the_whole_of_a_long_line_of_code(show, visit, size):
+    found = trace_function(wide_line, 2.0, 5.0, mode="primal")
+    viewer = show(found, *size, step=len(found["steps"]) - 1)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    code = viewer.locator(".mg-source .mg-scroll")
+    assert code.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    letters = viewer.locator(".mg-source code").evaluate(
+        "e => parseFloat(getComputedStyle(e).fontSize)"
+    )
+    assert letters > size[1] / 70
+
+
 def product(a, b):
     return mg.sum(mg.relu(a @ b))
 

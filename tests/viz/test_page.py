@@ -346,7 +346,16 @@ def test_a_page_holds_the_texts_of_its_language_and_the_views_that_its_trace_can
     assert of_several not in arrays and of_several in script(), "a page shows one Trace"
 
 
-ONLY = {"runTo:", ".mg-skipped", "roundsOf:", "passPlain:", "asksIf:", "pairOnly:", ".mg-whose"}
+ONLY = {
+    "runTo:",
+    ".mg-skipped",
+    ".mg-source pre",
+    "roundsOf:",
+    "passPlain:",
+    "asksIf:",
+    "pairOnly:",
+    ".mg-whose",
+}
 """Words and styles of parts that few Traces need."""
 
 
@@ -356,7 +365,8 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     grouped = {**bare, "nodes": [{**node, "group": "one"} for node in bare["nodes"]]}
     held = lambda page: {one for one in ONLY if one in page}
     assert held(viz.to_html(bare)) == set()
-    assert held(viz.to_html(seed)) == {"runTo:", ".mg-skipped"}
+    assert held(viz.to_html(seed)) == {"runTo:", ".mg-skipped", ".mg-source pre"}
+    assert held(viz.to_html({**seed, "source": {"code": "\n"}})) == set(), "a text without a line"
     assert held(viz.to_html(grouped)) == {"roundsOf:"}
     assert held(viz.to_html(bare, lang="zh")) == {"passPlain:", "asksIf:"}
     assert held(viz.compare(seed, seed).to_html()) == ONLY

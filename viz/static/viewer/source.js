@@ -51,14 +51,16 @@ export function drawSource(trace, t, { move, at }) {
     h("pre", null, text),
   );
   const longest = Math.max(...lines.map((line) => Array.from(line).length));
+  const box = h(
+    "figure",
+    { class: "mg-box mg-source" },
+    h("figcaption", null, h("span", null, t("source")), file, round),
+    scroll,
+  );
+  box.style.setProperty("--mg-longest", longest);
   return {
     width: 60 + 7.9 * longest, // gutter, and letters of 13 pixels
-    box: h(
-      "figure",
-      { class: "mg-box mg-source" },
-      h("figcaption", null, h("span", null, t("source")), file, round),
-      scroll,
-    ),
+    box,
     about,
     follow: () => bringInto(scroll, text.querySelector("mark")),
     // k: the step; the branches that were not taken up to there are crossed out. Where a
