@@ -137,11 +137,38 @@ def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     k = step_at(trace, "adjoint", "x2") - 1
     viewer = show(trace, 1280, 720, step=k, views=["predict"])
     viewer.get_by_role("button", name="Stage mode").click()
-    visit.page.keyboard.press("PageDown")
-    assert step_of(viewer) == k
     viewer.get_by_label("Your answer").fill("-cos 5")
     visit.page.keyboard.press("Enter")
     assert step_of(viewer) == k + 1
+    visit.page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 2 and viewer.locator(".mg-question-now").count() == 0
+
+
+def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typed(
+    show, visit, trace
+):
+    k = step_at(trace, "primal", "v1") - 1
+    viewer, page = show(trace, 1280, 720, step=k, views=["predict"]), visit.page
+    field = viewer.get_by_label("Your answer")
+    field.focus()
+    page.keyboard.press("PageDown")
+    said = viewer.locator(".mg-asking .mg-sumup")
+    assert step_of(viewer) == k and said.inner_text() == "Answer first, or press Show me."
+    viewer.get_by_role("button", name="Stage mode").click()
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 1 and "0.6931" in said.inner_text()
+    field.fill("3")
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 1 and "3 is not right" in said.inner_text(), "a hint"
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 2 and "10" in said.inner_text()
+    page.keyboard.press("PageUp")
+    page.keyboard.press("PageUp")
+    assert step_of(viewer) == k
+    for _ in range(len(trace["steps"]) - k):
+        page.keyboard.press("PageDown")
+    assert step_of(viewer) == len(trace["steps"]), "with questions that are answered and others"
+    visit.assert_clean()
 
 
 def test_a_phone_has_one_line_of_buttons_and_all_results(show, trace):

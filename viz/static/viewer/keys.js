@@ -49,8 +49,9 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     const node = graph?.svg.contains(e.target) && !stage.on() ? nodeAt(e.target) : null;
     const arrow = e.key.startsWith("Arrow");
     if (e.key === "Escape") return leave;
-    // an empty answer leaves the keys that move the clock
-    if (kind === "text") return e.target.value || e.key.length < 2 ? null : moving(e.key);
+    // an empty answer leaves the keys that move the clock; any answer leaves those of a clicker
+    const typed = e.target.value && !(stage.on() && e.key.startsWith("Page"));
+    if (kind === "text") return typed || e.key.length < 2 ? null : moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
       return () => (e.key === "0" ? graph.fit(true) : zoom(e.key === "-" ? 0.8 : 1.25));

@@ -4,9 +4,10 @@
 const IDLE = 1500; // milliseconds without a move after which the pointer is hidden
 
 // arrange(): the size has changed; redraw(): shows the present step, or the question before the
-// next one; told(on): the stage is opened or closed.
+// next one; told(on): the stage is opened or closed; answered(): answers the question of predict
+// mode, where it stands here.
 // Long: a closure, whose functions share the state.
-export function makeStage(root, { steps }, { clock, arrange, redraw, told }) {
+export function makeStage(root, { steps }, { clock, arrange, redraw, told, answered }) {
   let on = false,
     questions = true,
     asked = null, // how many steps are done at the question
@@ -49,7 +50,7 @@ export function makeStage(root, { steps }, { clock, arrange, redraw, told }) {
   function next() {
     const k = clock.at();
     if (asked === null && deserves(steps[k])) ask(k);
-    else clock.move(k + 1);
+    else if (!answered()) clock.move(k + 1);
   }
   function back() {
     if (asked === null) clock.move(clock.at() - 1);

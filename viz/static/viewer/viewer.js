@@ -145,7 +145,9 @@ function show(el, given, options, t) {
   say();
   const hovered = linkHighlights(root, graph, controls, lightSource);
   const redraw = () => begun && draw(false);
-  const stage = makeStage(root, trace, { clock, arrange, redraw, told: options.onStage });
+  const stage = makeStage(root, trace, {
+    ...{ clock, arrange, redraw, told: options.onStage, answered: views.next },
+  });
   const present = () => stage.asking() ?? steps[clock.at() - 1];
 
   // What the further views may use: the clock, the graph, and a log of answers.

@@ -103,6 +103,7 @@ export function viewShelf(host, wanted = [], before = null) {
         )
         .forEach((view) => set(view, true)),
     update: (...now) => open.forEach((one) => one.update(...now)),
+    next: () => open.get("predict")?.next(),
     fit: (...how) => open.forEach((one) => one.fit?.(...how)),
   };
 }

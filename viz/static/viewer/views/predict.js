@@ -28,6 +28,7 @@ export const predictView = {
         (id) => trace.nodes.find((node) => node.id === id).shape ?? [],
       ),
     ),
+  // Long: a closure, whose functions share these elements and the state.
   make(host) {
     const { trace, t, at, gate, answers } = host,
       quiz = questionsOf(trace, answers(), at()),
@@ -81,7 +82,18 @@ export const predictView = {
       host.log(told.entry);
       host.advance(k + 1);
     }
-    return { box, update: show, destroy: open };
+    return {
+      box,
+      update: show,
+      destroy: open,
+      // On the stage: what is typed is checked, else the value is shown. Whether a question stands
+      // at this step.
+      next() {
+        const here = quiz.next(at()) === at();
+        if (here) answer(form.typed() || null);
+        return here;
+      },
+    };
   },
 };
 
@@ -188,6 +200,7 @@ function drawForm(t, answer) {
       input.focus(STILL);
       input.select();
     },
+    typed: () => input.value,
     clear() {
       input.value = "";
     },
