@@ -578,10 +578,21 @@ def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
 
 
 def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(show):
-    trace = trace_function(lambda x, y: mg.log(x) + x * y - mg.sin(y), 2.0, 5.0, mode="reverse")
-    viewer = show(trace, *NOTEBOOK, views=["predict"])
-    viewer.get_by_role("button", name="Last").click()
-    assert viewer.get_by_label("Your answer").is_visible() and viewer.evaluate(SEEN) == []
+    """With a network or a CNN its page was up to 60 pixels too high (November 2026)."""
+    rng = np.random.default_rng(0)
+    sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    for function, starts in (
+        (lambda x, y: mg.log(x) + x * y - mg.sin(y), (2.0, 5.0)),
+        (two_layers, [rng.normal(size=size) for size in sizes]),
+        (digits, [rng.normal(size=(1, 1, 8, 8))]),
+    ):
+        for mode in ("reverse", "both"):
+            trace = trace_function(function, *starts, mode=mode)
+            viewer = show(trace, *NOTEBOOK, views=["predict"])
+            viewer.get_by_role("button", name="Last").click()
+            assert viewer.get_by_label("Your answer").is_visible() and viewer.evaluate(SEEN) == []
+            high = viewer.page.evaluate("document.documentElement.scrollHeight - innerHeight")
+            assert high <= 0, (trace["title"], mode)
 
 
 def test_no_question_of_predict_is_wider_than_the_window(show, visit):

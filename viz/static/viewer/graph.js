@@ -395,8 +395,7 @@ export function drawGraph(
     strip.classList.toggle("mg-gone", gone);
     if (!gone || onStage) showPart();
   }
-  const stripTall = (across) =>
-    Math.min(onStage ? 24 : 48, Math.max(16, (flat.height * across) / flat.width));
+  const stripTall = (across) => Math.min(24, Math.max(16, (flat.height * across) / flat.width));
   const whole = () =>
     ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
   // The strip below a graph that is larger than its box: all of it in small, in one line, and which

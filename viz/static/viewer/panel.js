@@ -9,7 +9,7 @@ import { arithmetic, columnName, equation, isPartial, labelOf, namesOf } from ".
 import { brief } from "./numbers.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 
-const RESERVED = 0.175, // of the window's height, at most
+const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MEASURED = 3, // of the longest sentences, and of the longest formulas
   MOST_FOUND = 3, // of the results that stand there before the first step
@@ -187,7 +187,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     // laid out together, beside the viewer, in a copy of its outermost element.
     reserve(root) {
       const stage = root.classList.contains("mg-stage"),
-        most = stage ? Infinity : RESERVED * windowOf(root),
+        asking = root.querySelector(".mg-beside-controls").offsetHeight,
+        most = stage ? Infinity : RESERVED * windowOf(root) - asking / 4,
         place = `${root.clientWidth} ${stage && root.clientHeight} ${most}`;
       if (place === measuredAt) return;
       measuredAt = place;

@@ -1,6 +1,6 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
-import { arrangeParts, TWO_COLUMNS } from "./arrange.js";
+import { arrangeParts, TWO_COLUMNS, windowOf } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
 import { columnAt, h, nodeAt, note, onceDrawn } from "./dom.js";
@@ -288,6 +288,7 @@ function show(el, given, options, t) {
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
+    root.classList.toggle("mg-low", windowOf(root) < LOW_WINDOW);
     panel.reserve(root);
     const how = { tableShown: chosen.table || !views.width(), stage: stage.on() },
       moved = arrangeParts(root, main, { graph, table, source, views, ...how });
@@ -438,6 +439,7 @@ function show(el, given, options, t) {
   return { go, root, length: n, step: at, views: views.names, ...of };
 }
 
+const LOW_WINDOW = 700; // pixels, as of a notebook on a laptop: less space around the parts
 const REST = 150; // milliseconds without a move after which a dragged slider rests
 const CHOICES = ["explain", "source", "inLines", "speed", "table"];
 
