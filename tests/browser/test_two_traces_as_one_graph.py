@@ -169,6 +169,24 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
 
 
+def test_the_jump_to_the_first_difference_is_in_the_address(visit, tmp_path, reference):
+    pair, path, page = (
+        viz.compare(reference, overwriting(reference)),
+        tmp_path / "p.html",
+        visit.page,
+    )
+    path.write_text(pair.to_html(), encoding="utf-8")
+    page.goto(path.as_uri())
+    page.get_by_role("button", name="Go to the first difference").click()
+    assert page.url.endswith(f"#step={pair.divergence.step + 1}")
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#step={pair.divergence.step + 1}")
+    viewer = page.locator("section.mg-pair section.mg-root")
+    viewer.wait_for()
+    assert step_of(viewer) == pair.divergence.step + 1
+    visit.assert_clean()
+
+
 def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visit, reference):
     """In English and in Chinese; afterwards the sentence, the values and the mark are there."""
     page = visit.page

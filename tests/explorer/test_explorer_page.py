@@ -192,6 +192,26 @@ def test_the_stage_asks_before_each_step_by_the_name_of_its_node(
     visit.assert_clean()
 
 
+@pytest.mark.parametrize("focused", [".mgx-slider", ".mgx-button"])
+def test_f_opens_the_stage_where_a_slider_or_a_button_has_the_focus(opened, visit, focused):
+    tab = opened("#f=x*sin(y)&x=2&y=3&step=3")
+    tab.locator(focused).first.focus()
+    tab.keyboard.press("f")
+    tab.locator(".mgx-picture .mg-stage:fullscreen").wait_for()
+    counter = tab.locator(".mg-counter")
+    tab.keyboard.press("q")
+    tab.keyboard.press("PageDown")
+    assert counter.inner_text().startswith("4 /")
+    tab.keyboard.press("PageUp")
+    assert counter.inner_text().startswith("3 /")
+    tab.keyboard.press("f")
+    tab.locator(".mgx-picture .mg-root:not(:fullscreen)").wait_for()
+    tab.locator(".mgx-formula").focus()
+    tab.keyboard.type("f")
+    assert tab.locator(".mg-stage").count() == 0, "a field takes each letter"
+    visit.assert_clean()
+
+
 def test_the_stage_is_in_the_address_and_a_button_copies_it(opened, visit):
     tab = opened("#f=x*sin(y)&x=2&y=3&step=4&stage")
     stage = tab.locator(".mgx-picture .mg-stage")

@@ -4,6 +4,7 @@
 import { apart, marksBeside } from "./beside.js";
 import { announced, h, note } from "./dom.js";
 import { labelOf, math } from "./formulas.js";
+import { passStage } from "./keys.js";
 import { brief, short } from "./numbers.js";
 import { keepKeys } from "./quiet.js";
 import { translator } from "./texts.js";
@@ -31,7 +32,7 @@ function mountPair(el, { union: both, difference, names }, options) {
     union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
     { bar, tell } = differenceBox(union, difference, names, t, (k) => {
-      go(k);
+      heard("onStep")(go(k));
       viewer.root.focus({ preventScroll: true }); // its keys go on from there
     }),
     root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, place);
@@ -262,6 +263,7 @@ export function withSliders(el, inputs, current, options) {
       lang: t.lang,
       role: "group",
       "aria-label": t("inputs"),
+      onkeydown: (event) => passStage(event, viewer),
     },
     rows,
     options.note && note(options.note),

@@ -6,11 +6,17 @@ import { nodeAt } from "./dom.js";
 // shown() gives.
 export function listenFirstKey(shown) {
   document.addEventListener("keydown", (event) => {
-    if (event.target !== document.body) return;
-    const { root } = shown(),
-      stepper = root.querySelector("section.mg-root") ?? root; // below sliders or a difference
-    if (!stepper.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+    if (event.target === document.body) pass(event, shown());
+    else passStage(event, shown());
   });
+}
+function pass(event, { root }) {
+  const stepper = root.querySelector("section.mg-root") ?? root; // below sliders or a difference
+  if (!stepper.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+}
+// A slider or a button beside the viewer has no use for the key of the stage.
+export function passStage(event, viewer) {
+  if (/^f$/i.test(event.key) && event.target.matches("[type=range], button")) pass(event, viewer);
 }
 
 // Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at

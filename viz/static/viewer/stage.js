@@ -30,7 +30,11 @@ export function makeStage(root, { steps }, { clock, arrange, redraw, told, answe
     if (on) {
       root.focus({ preventScroll: true }); // what had it may be hidden on the stage
       // a page that was opened by a link may not, either
-      if (navigator.userActivation?.isActive !== false) root.requestFullscreen?.().catch(() => {});
+      if (navigator.userActivation?.isActive !== false)
+        root
+          .requestFullscreen?.()
+          .then(() => on || document.exitFullscreen()) // it was closed meanwhile
+          .catch(() => {});
     } else if (document.fullscreenElement === root) document.exitFullscreen();
     redraw();
     arrange();
