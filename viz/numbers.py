@@ -127,9 +127,9 @@ def _level(v: float, scale: float) -> str:
 
 
 def spread(value: Any) -> str:
-    """The range of an array's elements, "−1.2 … 3.4"; one number where all are equal."""
+    """The range of an array's elements, "−1.2 … 3.4"; where all are equal "[1, …]"."""
     low, high = value["min"], value["max"]
-    return short(low) if low == high else f"{short(low)} … {short(high)}"
+    return f"[{short(low)}, …]" if low == high else f"{short(low)} … {short(high)}"
 
 
 def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:

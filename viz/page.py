@@ -148,7 +148,7 @@ def embed(document: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-LARGE = 40_000
+LARGE = 45_000
 """Characters of JSON beyond which a page holds its document compressed, as a widget always gets
 it.
 """

@@ -163,7 +163,7 @@ def runs(tokens: Iterable[Mapping[str, Any]]) -> list[TextRun]:
 
 def _grouped(tokens: list[Mapping[str, Any]]) -> list[TextRun]:
     inner = runs(tokens)
-    single = len(tokens) == 1 or (len(tokens) == 2 and tokens[0].get("text") == "∂")
+    single = len(tokens) == 1 or tokens[0].get("text", "").startswith("∂")
     return inner if single else [TextRun("("), *inner, TextRun(")")]
 
 

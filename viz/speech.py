@@ -26,8 +26,12 @@ TOLD = ("primal", "tangent", "free", "update")
 
 
 def names_of(trace: Mapping[str, Any]) -> dict[str, str]:
-    """How each node is called in a sentence, by its id."""
-    return {node["id"]: plain(symbol_runs(node["label"])) for node in trace["nodes"]}
+    """How each node is called in a sentence, by its id; behind an arrow, by an edge's, its end with
+    how it is made."""
+    names = {node["id"]: plain(symbol_runs(node["label"])) for node in trace["nodes"]}
+    made = {node["id"]: plain(runs(node.get("expr") or ())) for node in trace["nodes"]}
+    ends = ((edge["id"], edge["dst"]) for edge in trace["edges"])
+    return names | {f"→{e}": " = ".join(filter(None, (names[to], made[to]))) for e, to in ends}
 
 
 def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
@@ -132,8 +136,12 @@ def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
         return t(f"say_seed_{kind}", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
         sent = short(part["product"]) if part else value
-        now = (t("soFar") if said.endswith(" so far.") else "") + value
-        return t(f"say_{phase}", node=node, value=now, part=_reckoned(step, sent, t))
+        so_far = t("soFar") if said.endswith(" so far.") else ""
+        sender = "、".join(names.get(f"→{edge}", edge) for edge in step["edges"])
+        blanks = {"node": node, "value": value, "soFar": so_far, "from": sender}
+        blanks["part"] = _reckoned(step, sent, t)
+        summed = t("say_broadcast", **blanks) if "was broadcast" in said else ""
+        return summed + t(f"say_{phase}", **blanks)
     return t(f"say_{phase}", node=node, value=_reckoned(step, value, t)) if phase in TOLD else said
 
 

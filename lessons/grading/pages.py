@@ -35,7 +35,7 @@ STYLE = """
   --paper: light-dark(#ffffff, #14181d); --line: light-dark(#c9d0d8, #3a434e);
   --tint: light-dark(#f2f5f8, #1d232a);
   --right: light-dark(#0a5f96, #6db6e8); --wrong: light-dark(#a63f00, #f2a071); }
-body { margin: 0; overflow-wrap: anywhere; }
+body { margin: 0; overflow-wrap: break-word; }
 body { background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }

@@ -180,6 +180,10 @@ def _calculable(token: Mapping[str, Any]) -> str | None:
     """A number as it is shown, or a sign of arithmetic, as Python writes them."""
     if token["t"] == "op":
         return _SIGNS.get(token["text"])
+    if token["t"] == "sup":
+        base, power = ([*map(_calculable, token[key])] for key in ("base", "exp"))
+        known = None not in base and None not in power
+        return f"({''.join(map(str, base))})**({''.join(map(str, power))})" if known else None
     value = token.get("value")
     if token["t"] != "num" or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -198,7 +202,8 @@ def _calculated(text: str) -> float:
 def _of_fraction(tokens: list[Any]) -> str:
     """Above or below the line of a fraction: a sum in parentheses."""
     text = text_of(tokens)
-    is_sum = any(token["t"] == "op" and token["text"] in ("+", "−") for token in tokens)
+    signs = [token["text"] for token in tokens if token["t"] == "op"]
+    is_sum = {*signs} & {"+", "−"} and signs[0][0] != "∂"
     return f"({text})" if is_sum and len(tokens) > 2 else text
 
 

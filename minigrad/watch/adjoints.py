@@ -142,8 +142,10 @@ class Adjoints:
                 with_places(one, array, places)
                 for one, array in ((sent, c), (earlier, before), (shown, after))
             )
+        real = conjugate is False
+        making = trace.making_of(upstream[0][0], real) if len(upstream) == 1 else None
         formula, say = sentences.pulled(
-            senders, target, local, part, old, new, summed, rule, conjugate, which
+            senders, target, local, part, old, new, summed, rule, conjugate, which, making
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []

@@ -391,6 +391,8 @@ def _tokens(value: Any) -> Ranked:
     if primitive is mul and (root := _root_below(args[1])) is not None:
         left = notation.within(_tokens(args[0]), notation.RANK["/"])
         return [*left, notation.op("/"), *root], notation.RANK["/"]
+    if primitive is mul and any(_is_one(a) for a in args[1:]):
+        return _tokens(args[0])
     if (primitive is power and params["n"] == 1) or _is_identity(primitive, args[0], params):
         return _tokens(args[0])
     if primitive is sum_to:
@@ -456,6 +458,15 @@ def _made_by(value: Any, primitive: Primitive) -> bool:
     return (
         isinstance(value, Symbol) and isinstance(value.made, tuple) and value.made[0] is primitive
     )
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a factor changes nothing: the number 1, x^0, or 1 · x^0."""
+    if not isinstance(value, Symbol):
+        return isinstance(value, int | float) and value == 1
+    if _made_by(value, mul):
+        return all(map(_is_one, value.made[1]))
+    return _made_by(value, power) and value.made[2]["n"] == 0
 
 
 def _raised(base: Any, exponent: Token) -> Tokens:

@@ -16,6 +16,7 @@ from typing import Any
 from .. import backend
 from ..core.primitive import Primitive
 from ..scalar import Term, formula
+from ..trace.schema import NESTED, inner_formulas
 from ..trace.text import number
 from .values import value
 
@@ -64,6 +65,9 @@ PHRASES = {
     "the_view": "the view",
 }
 """Words of notations that are several words for readers."""
+MOST_MADE, LETTERS = 3, 6
+"""Tokens, and letters of a name, up to which an expression stands in a derivative."""
+ARITHMETIC = frozenset("+−·/()")
 ORDINALS = "first", "second", "third"
 SHOWN = 8
 """Elements up to which an array of indices is written out."""
@@ -354,7 +358,7 @@ def is_signed(token: Token) -> bool:
     v = token["value"]
     if type(v) is not float and isinstance(v, dict | str):
         return v == "-inf" or "re" in v
-    return bool(v < 0 or (v == 0 and math.copysign(1, v) < 0))
+    return bool(v < 0)  # −0.0 is written 0
 
 
 def in_parentheses(token: Token) -> Tokens:
@@ -362,12 +366,83 @@ def in_parentheses(token: Token) -> Tokens:
     return [op("("), token, op(")")] if is_signed(token) else [token]
 
 
-def derivative(of: str, by: str, which: str = "") -> Token:
-    """The fraction ∂of/∂by; which: of an operand that occurs more than once, ∂of/∂(first by)."""
+def derivative(of: str, by: str, which: str = "", made: Tokens | None = None) -> Token:
+    """The fraction ∂of/∂by, or with the expression by which `of` is made ∂ sin x/∂x, where that is
+    short; which: of an operand that occurs more than once, ∂of/∂(first by)."""
     below: Tokens = [symbol(by)]
     if which:
         below = [op("("), {"t": "text", "text": f"{which}\u00a0"}, *below, op(")")]
-    return {"t": "frac", "num": [{"t": "op", "text": "∂"}, symbol(of)], "den": [op("∂"), *below]}
+    above: Tokens = [op("∂"), symbol(of)]
+    if made and is_short(made):
+        kind, alone = made[0]["t"], len(made) == 1
+        above = [op("∂"), *(made if kind == "sqrt" and alone else [op("("), *made, op(")")])]
+        above = [op("∂\u2009"), *made] if kind == "fn" and len(made) == 2 else above
+    return {"t": "frac", "num": above, "den": [op("∂"), *below]}
+
+
+def is_short(made: Tokens) -> bool:
+    """Whether an expression has one operation and names of few letters: sin x, v1 · v2, x^2."""
+    return len(made) <= MOST_MADE and all(
+        len(t.get("base", "")) <= LETTERS and (t["t"] not in NESTED or _is_flat(t)) for t in made
+    )
+
+
+def _is_flat(token: Token) -> bool:
+    """Whether a power or a root has symbols and numbers alone in it."""
+    parts = inner_formulas(token)
+    return all(len(p) == 1 and is_short(p) and p[0]["t"] in ("sym", "num", "fn") for p in parts)
+
+
+def with_numbers(tokens: Tokens, cell: Callable[[Token], Any]) -> Tokens | None:
+    """A formula of arithmetic with numbers in the place of its symbols; None for one that names
+    functions. cell: the value of a symbol; None where it is no single number."""
+    out: Tokens = []
+    for token in tokens:
+        kind = token["t"]
+        if kind == "sym":
+            found = cell(token)
+            if not isinstance(found, int | float) or isinstance(found, bool):
+                return None
+            out += in_parentheses(num(found, token["col"]))
+        elif kind in NESTED:
+            inner = {key: with_numbers(token[key], cell) for key in NESTED[kind]}
+            if None in inner.values():
+                return None
+            out.append({"t": kind, **inner})
+        elif kind == "num" or (kind == "op" and token["text"] in ARITHMETIC):
+            out.append(token)
+        else:
+            return None
+    return out
+
+
+def slope(rule: Tokens) -> Tokens:
+    """The derivative that a rule multiplies an adjoint or a tangent by: cos x of v̄ · cos x, and 1
+    of v̄ alone."""
+    out: Tokens = []
+    rest = [*rule]
+    while rest:
+        token = rest.pop(0)
+        if "accent" not in token:
+            out.append(token)
+        elif rest and rest[0].get("text") == "·":
+            rest.pop(0)
+        elif out and out[-1].get("text") == "·":
+            out.pop()
+        else:
+            out.append(num(1))
+    whole = len(out) > 2 and out[0].get("text") == "(" and _closes(out) == len(out) - 1
+    return out[1:-1] if whole else out
+
+
+def _closes(tokens: Tokens) -> int:
+    """Where the parenthesis closes that a formula begins with."""
+    depth = 0
+    for i, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.get("text", ""), 0)
+        if not depth:
+            return i
+    return -1
 
 
 def occurrence(slot: int, edges: Iterable[Mapping[str, Any]]) -> str:

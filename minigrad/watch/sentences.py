@@ -3,16 +3,30 @@ Trace (values.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
+from ..trace.schema import NESTED
 from ..trace.text import number, text_of
-from .notation import Tokens, broadcast_axes, called, derivative, in_parentheses, num, op, symbol
+from .notation import (
+    Tokens,
+    broadcast_axes,
+    called,
+    derivative,
+    in_parentheses,
+    num,
+    op,
+    slope,
+    symbol,
+    with_numbers,
+)
 from .notation import summed as sum_over
 from .values import is_array
 
 SO_FAR = " so far."
 """The end of the sentence of a node's first contribution."""
+LONGEST_MADE, LONGEST_SLOPE = 40, 24
+"""Characters of an expression beside a rule, and of a derivative, that stand in a sentence."""
 
 
 def without_so_far(steps: Iterable[dict[str, Any]]) -> None:
@@ -53,8 +67,30 @@ def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any) ->
     return formula, f"{name} = {text_of(expr)} = {number(result)}."
 
 
+class Making(NamedTuple):
+    """How the result of an operation is made, and the values of the nodes: what its derivatives
+    are told by. single: it has one operand; pointwise: each element of the result is made of one
+    element of each operand, a real number."""
+
+    expr: Tokens
+    text: str
+    value: Callable[[str], Any]
+    single: bool = False
+    pointwise: bool = False
+
+    def numbers(self, rule: Tokens, through: Any) -> Tokens | None:
+        """A rule of arithmetic in numbers, through: the adjoint or the tangent in it; None where
+        its result stands in no need of them: for functions, and for v̄ alone."""
+        if sum(t["t"] in ("sym", "num", *NESTED) for t in rule) < 2:
+            return None
+        return with_numbers(rule, lambda t: through if "accent" in t else self.value(t["node"]))
+
+
 def pushed(
-    name: str, terms: list[tuple[str, Any, Tokens | None, Any, str]], result: Any
+    name: str,
+    terms: list[tuple[str, Any, Tokens | None, Any, str]],
+    result: Any,
+    making: Making | None = None,
 ) -> tuple[Tokens, str]:
     """A tangent: the sum over the inputs of local derivative times tangent.
 
@@ -64,17 +100,26 @@ def pushed(
     symbols: Tokens = []
     rules: Tokens = []
     numbers: Tokens = []
+    slopes = []
     pointwise = all(local is not None for _, local, *_ in terms)
     spelled = pointwise and not any(is_array(local) or is_array(t) for _, local, _, t, _ in terms)
     known = all(rule is not None for _, _, rule, *_ in terms)
     for i, (source, local, rule, tangent, which) in enumerate(terms):
         plus = [op("+")] if i else []
-        symbols += [*plus, derivative(name, source, which), op("·"), symbol(source, "dot", "d")]
-        rules += [*([] if rule and rule[0] == op("−") else plus), *(rule or [])]
+        # of two terms the sentence says how the result is made
+        above = making.expr if making and len(terms) == 1 else None
+        fraction = derivative(name, source, which, above)
+        symbols += [*plus, fraction, op("·"), symbol(source, "dot", "d")]
+        joined = [] if rule and rule[0] == op("−") else plus
+        rules += [*joined, *(rule or [])]
         if spelled:
+            found = making.numbers(rule, tangent) if making and rule else None
             factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
             left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
-            numbers += [*plus, *left, op("·"), *right]
+            numbers += [*joined, *found] if found else [*plus, *left, op("·"), *right]
+        if making and rule and pointwise:
+            by = "" if making.single else _called(source, which)
+            slopes.append(_slope(rule, local, by))
     formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
     if known and pointwise:
         formula += [op("="), *rules]
@@ -82,8 +127,36 @@ def pushed(
         formula += [op("="), *numbers]
     formula += [op("="), num(result, "d")]
     shown, made = number(result), text_of(rules) if known else ""
+    if making and slopes and len(slopes) == len(terms) and _is_real(terms[0][1]):
+        has = "the derivative" if len(slopes) == 1 else "the derivatives"
+        told = f"{making.text} has {has} {' and '.join(slopes)}"
+        return formula, f"{told}: the tangent of {name} is {shown}."
     made = f"{made} = " if made not in ("", shown) else ""
-    return formula, f"The tangent of {name} is {made}{shown}."
+    return formula, f"The tangent of {_equal(name, making)} is {made}{shown}."
+
+
+def _slope(rule: Tokens, local: Any, by: str) -> str:
+    """A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula
+    is left to the step's own."""
+    made = text_of(slope(rule))
+    if local is not None and not is_array(local):
+        found = number(local)
+        made = found if made == found or len(made) > LONGEST_SLOPE else f"{made} = {found}"
+    return f"{made} with respect to {by}" if by else made
+
+
+def _is_real(local: Any) -> bool:
+    return not isinstance(local, dict) or "re" not in local
+
+
+def _called(source: str, which: str) -> str:
+    return f"the {which} {called(source)}" if which else called(source)
+
+
+def _equal(name: str, making: Making | None) -> str:
+    """v4 = sin x2, where the expression is short enough for a sentence."""
+    short = making and making.text and len(making.text) <= LONGEST_MADE
+    return f"{name} = {making.text}" if making and short else name
 
 
 def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens, str]:
@@ -115,6 +188,7 @@ def pulled(
     rule: Tokens | None = None,
     conjugate: bool | None = False,
     which: str = "",
+    making: Making | None = None,
 ) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
@@ -122,7 +196,8 @@ def pulled(
     each element; rule: the operation's rule as a formula; summed: the shape to which the operand
     was broadcast and its own, where contributions are added up; conjugate: the derivatives are of
     complex numbers, or (None) between real and complex ones, where the rule alone is written;
-    which: of an operand that occurs more than once, which of them receives.
+    which: of an operand that occurs more than once, which of them receives; making: of the result,
+    where there is one.
     """
 
     def total(tokens: Tokens) -> Tokens:
@@ -131,37 +206,52 @@ def pulled(
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
     if rule is None or local is not None or (summed and conjugate is not None):
         names = [name for name, _ in upstream]
-        formula += [*total(_chain_rule(names, target, bool(conjugate), which)), op("=")]
+        expr = making and making.expr
+        formula += [*total(_chain_rule(names, target, bool(conjugate), which, expr)), op("=")]
     made = [] if rule is None else total(rule)
     shown, sent = text_of(made), number(c)
     if shown not in ("", sent):
         formula += [*made, op("=")]
     if len(upstream) == 1 and local is not None and not is_array(local):
+        numbers = making.numbers(rule, upstream[0][1]) if making and rule else None
         adjoint = in_parentheses(num(upstream[0][1], "g"))
-        formula += [*adjoint, op("·"), *in_parentheses(num(local)), op("=")]
+        formula += numbers or [*adjoint, op("·"), *in_parentheses(num(local))]
+        formula.append(op("="))
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
     what = sent if shown in ("", sent) else f"{shown} = {sent}"
-    target = called(target)
-    receiver = f"the {which} {target}" if which else target
-    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {receiver}"
+    receiver = _called(target, which)
     if summed:
-        axes = broadcast_axes(*summed)
-        along = "axis" if len(axes) == 1 else "axes"
-        say += f" (summed over {along} {', '.join(map(str, axes))}, where it was broadcast)"
+        axes, made_by = broadcast_axes(*summed), _equal(sender, making)
+        along = f"{'axis' if len(axes) == 1 else 'axes'} {', '.join(map(str, axes))}"
+        if len(axes) == 1 and len(summed[0]) == 2:
+            lines = ("rows", "columns")[axes[0]]
+            say = f"{receiver} was broadcast over the {summed[0][axes[0]]} {lines} of {made_by}"
+            say += f" ({along}): {sender} sends the sum over the {lines}"
+        else:
+            say = f"{receiver} was broadcast along {along} of {made_by}: {sender} sends the sum"
+            say += " along it" if len(axes) == 1 else " along them"
+        say += f", {what}, back to {receiver}"
+    elif making and rule and (making.pointwise or (local is not None and not conjugate)):
+        has = _slope(rule, local, "" if making.single else receiver)
+        say = f"{making.text} has the derivative {has}: {sender} sends {sent} back to {receiver}"
+    else:
+        sends = "sends" if len(upstream) == 1 else "send"
+        say = f"{_equal(sender, making)} {sends} {what} back to {receiver}"
     if before is None:
-        return formula, f"{say}; the adjoint of {target} is {number(after)}{SO_FAR}"
+        return formula, f"{say}; that is its adjoint{SO_FAR}"
     added = in_parentheses(num(c, "g"))
     formula += [op("→"), num(before, "g"), op("+"), *added, op("="), num(after, "g")]
-    say += f"; added to {number(before)}, the adjoint of {target} is now {number(after)}."
-    return formula, say
+    return formula, f"{say}; added to {number(before)}, its adjoint is now {number(after)}."
 
 
-def _chain_rule(names: list[str], target: str, conjugate: bool, which: str) -> Tokens:
+def _chain_rule(
+    names: list[str], target: str, conjugate: bool, which: str, made: Tokens | None
+) -> Tokens:
     """ȳ · ∂y/∂x, summed over the results that send; of complex numbers ȳ · conj(∂y/∂x)."""
     terms: Tokens = []
     for i, name in enumerate(names):
-        slope: Tokens = [derivative(name, target, which)]
+        slope: Tokens = [derivative(name, target, which, made)]
         if conjugate:
             slope = [{"t": "fn", "text": "conj"}, op("("), *slope, op(")")]
         terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), *slope]

@@ -77,7 +77,8 @@ def tangent_step(
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
     edges = [c["edge"] for c in contribs]
     places = changed_places(tangent.array)
-    words = sentences.pushed(name, terms, with_places(shown, tangent.array, places))
+    making = trace.making_of(name) if index is None else None
+    words = sentences.pushed(name, terms, with_places(shown, tangent.array, places), making)
     writes = [[name, "d", pictured(shown, tangent.array)]]
     trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)
     arrays = {str(source): upstream.array for _, _, upstream, source in sources}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..trace.schema import COLUMN_NAMES, COLUMN_PHASES, SCHEMA, Trace
+from ..trace.text import text_of
 from .notation import label_of
-from .sentences import without_so_far
+from .sentences import Making, without_so_far
 
 
 class TraceDocument:
@@ -18,6 +19,7 @@ class TraceDocument:
         self.edges: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.by_id: dict[str, dict[str, Any]] = {}
+        self._texts: dict[str, str] = {}  # of expressions, by the node
 
     def add_node(
         self,
@@ -44,6 +46,15 @@ class TraceDocument:
         edge |= {"slot": slot, "stage": stage}
         self.edges.append(edge)
         return edge
+
+    def making(
+        self, name: str, value: Callable[[str], Any], operands: int, pointwise: bool = False
+    ) -> Making:
+        """How a node is made. value: that of a node; operands: how many the node has."""
+        expr, text = self.by_id[name]["expr"], self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = text_of(expr)
+        return Making(expr, text, value, operands == 1, pointwise)
 
     def step(
         self,

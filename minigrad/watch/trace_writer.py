@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from .. import backend
 from ..core.graph import Node
+from ..core.primitive import registry
 from ..core.tensor import Tensor, current_node
 from ..errors import TraceTooLargeError
 from ..observers import calls
@@ -21,6 +22,7 @@ from .derivatives import Rules
 from .large_arrays import Box, lacking, part_of, parts_read
 from .not_finite import explain
 from .saved_values import SavedValues
+from .sentences import Making
 from .source_map import SourceMap
 from .trace_document import TraceDocument
 from .values import elements, is_array
@@ -213,6 +215,17 @@ class TraceWriter(TraceDocument):
         self.by_id[name]["failed"] = True
         say = f"The reverse pass fails at {name}: {told['type']}: {told['message']}"
         self.step("adjoint", name, [], [[name, "g"]], [], expr, say, fails=told)
+
+    def making_of(self, name: str, real: bool = False) -> Making:
+        """How a node is made, for the sentences of its derivatives. real: what it sends is real,
+        and so is its adjoint."""
+        operation = registry.get(self.by_id[name].get("op", ""))
+        pointwise = real and getattr(operation, "pointwise", False)
+        return self.making(name, self.value, len(self.into[name]), pointwise)
+
+    def value(self, name: str) -> Any:
+        """The value of a node, as it was written; None where none was."""
+        return self._written.get((name, "v"), (None,))[-1]
 
     def remember(self, tensor: Tensor, name: str) -> None:
         """From now on `tensor` (as it is now) is called `name`."""

@@ -422,6 +422,11 @@ def test_before_the_first_step_no_card_is_red(show):
         probe.remove(); return found; }"""
     )
     assert "NaN" in viewer.locator(".mg-node .mg-value").all_text_contents(), "it is told"
+    letters = viewer.evaluate(
+        "root => [...root.querySelectorAll('.mg-node .mg-value')].map((one) =>"
+        " [one.textContent, getComputedStyle(one).fill])"
+    )
+    assert all((text == "NaN") == (colour == red) for text, colour in letters if text), letters
     assert red not in borders()
     to(viewer, 13)
     assert borders().count(red) > 0

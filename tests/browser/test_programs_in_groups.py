@@ -321,7 +321,8 @@ def test_in_a_loop_the_line_of_a_step_is_marked_also_where_the_last_round_left_i
     seen = set()
     for k, step in enumerate(trace["steps"], 1):
         node = nodes[step["node"]]
-        span = node.get("span") or (step["edges"] and nodes[senders[step["edges"][0]]].get("span"))
+        sender = step["edges"] and nodes[senders[step["edges"][0]]].get("span")
+        span = sender or node.get("span")
         to(viewer, k)
         marked = viewer.locator(".mg-source mark").all_text_contents()
         if span:

@@ -49,7 +49,7 @@ def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, axe,
     until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
     assert viewer.evaluate("e => e === document.activeElement"), "a notebook gets no key"
     after = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
-    assert after >= 2 * before and after >= 40 * size[0] / 1280
+    assert after >= 2 * before and after >= 38 * size[0] / 1280
     screen = {"x": 0, "y": 0, "width": size[0], "height": size[1]}
     until(
         page,

@@ -306,6 +306,33 @@ def test_the_active_piece_of_source_is_lit(show):
     assert viewer.locator(".mg-source mark").all_inner_texts() == ["sin(x2)"]
 
 
+def test_the_source_marks_the_operation_that_a_step_of_the_reverse_pass_names(show):
+    """What sends, as the sentence says, and not what receives."""
+    trace = trace_function(lambda x, y: mg.tanh(mg.sin(x) * y), 0.5, 2.0, mode="reverse")
+    viewer, (line,) = show(trace), trace["source"]["code"].strip().split("\n")
+    ends = {edge["id"]: edge["dst"] for edge in trace["edges"]}
+    spans = {node["id"]: node.get("span") for node in trace["nodes"]}
+    seen = []
+    for k, step in enumerate(trace["steps"], 1):
+        if step["phase"] == "adjoint":
+            to(viewer, k)
+            _, first, _, last = spans[ends[step["edges"][0]]]
+            assert viewer.locator(".mg-source mark").all_inner_texts() == [line[first:last]]
+            seen.append((step["node"], line[first:last]))
+    assert seen[0] == ("v2", "mg.tanh(mg.sin(x) * y)") and ("x", "mg.sin(x)") in seen
+
+
+def test_the_sentence_of_a_value_that_the_formula_says_whole_is_for_screen_readers(show):
+    viewer = show(trace_function(lambda x, y: mg.sin(x) * y, 0.5, 2.0, mode="reverse"))
+    wide = []
+    for k in (1, 3, 4, 6):
+        to(viewer, k)
+        wide.append(viewer.locator(".mg-say").bounding_box()["width"] > 1)
+    assert wide == [True, False, False, True], "of an input and of the reverse pass it says more"
+    to(viewer, 3)
+    assert viewer.locator(".mg-say").text_content() == "v1 = sin x = 0.4794."
+
+
 def rounds(x):
     s = x
     for i in range(3):
@@ -347,7 +374,8 @@ def test_the_source_says_which_round_of_the_loops_a_step_is_in(show):
 
     viewer = show(trace_function(rounds, 0.5, mode="reverse"))
     forward = ["", "", *(f"round {i} of 3" for i in (1, 2, 2, 3))]
-    backward = [f"round {i} of 3" for i in (3, 2, 2, 2, 1, 1)]  # the seed, v3, v2, x, v1, x
+    # the seed, and what v4, v3, v3, v2 and v1 send
+    backward = [f"round {i} of 3" for i in (3, 3, 2, 2, 2, 1)]
     say = "root => root.querySelector('.mg-source figcaption').lastChild.textContent"
     assert at_each(viewer, range(len(forward) + len(backward)), say) == forward + backward
     viewer = show(trace_function(nested, 0.5, mode="reverse"), lang="zh", step=6)

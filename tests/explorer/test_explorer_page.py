@@ -633,6 +633,28 @@ def test_the_saved_picture_is_the_graph_at_its_step(opened, tmp_path):
     )
 
 
+BROKEN_WORDS = """() => [...document.querySelectorAll(".mg-title, h1, h2, .mgx-ways :is(th, td)")]
+    .flatMap((element) => {
+      const text = element.firstChild, broken = [];
+      if (text?.nodeType !== Node.TEXT_NODE) return [];
+      for (const {0: word, index} of text.data.matchAll(/[a-z]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        if (new Set([...range.getClientRects()].map((one) => one.top)).size > 1) broken.push(word);
+      }
+      return broken;
+    })"""
+
+
+@pytest.mark.parametrize("width", [320, 360, 390])
+def test_no_word_is_broken_on_a_phone(opened, width):
+    tab = opened("#f=log(x1)+%2B+x1*x2+-+sin(x2)&x1=2&x2=5")
+    tab.set_viewport_size({"width": width, "height": 700})
+    assert tab.evaluate(BROKEN_WORDS) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
 SHOWN = """(root) => ({
     title: root.querySelector(".mg-title").textContent,
     seeds: root.querySelector(".mg-seeds").textContent,

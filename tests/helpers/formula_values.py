@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
-SIGNS = {"·": "*", "−": "-", "=": "==", "≠": "!=", "×": "*"}
+SIGNS = {"·": "*", "−": "-", "=": "==", "≠": "!=", "×": "*", "≤": "<=", "≥": ">="}
 Tokens = list[dict[str, Any]]
 
 
 def computed(
-    tokens: Tokens, values: dict[str, Any], params: dict[str, Any], shape: tuple[int, ...]
+    tokens: Tokens,
+    values: dict[str, Any],
+    params: dict[str, Any],
+    shape: tuple[int, ...],
+    more: dict[str, Any] | None = None,
 ) -> Any:
     """The value of a formula. values: of each node, adjoint and tangent, as `v4`, `v4 bar`,
     `x1 dot`; params: of the operation, for what the formula says in words alone; shape: of the
-    result."""
+    result; more: further functions."""
     given = {key.replace(" ", "_"): np.asarray(v) for key, v in values.items()}
 
     def scatter(part: Any, index: Any, whole: Any, add: bool = False) -> Any:
@@ -28,7 +32,7 @@ def computed(
         return out
 
     words = {"scatter": scatter, "scatter_add": lambda *all: scatter(*all, add=True)}
-    known = {**WORDS, **words, **given, "index": params.get("index"), "at": np.s_}
+    known = {**WORDS, **words, **(more or {}), **given, "index": params.get("index"), "at": np.s_}
     return eval(_expression(tokens), {"__builtins__": {}}, known)
 
 

@@ -382,8 +382,8 @@ def test_a_rule_is_said_where_it_gives_what_the_engine_has_sent():
         writer.seed(y, 1.0)
         writer.send(y, 0, product)
         sent[name] = writer.document()["steps"][-1]["say"]
-    assert "sends v̄1 · cos x = 0.2837 back to x" in sent["right"]
-    assert "sends −0.9589 back to x" in sent["wrong"]
+    assert "sin x has the derivative cos x: v1 sends 0.2837 back to x" in sent["right"]
+    assert sent["wrong"].startswith("v1 = sin x sends −0.9589 back to x")
 
 
 # ------------------------------------------------------------------- a graph that minigrad recorded

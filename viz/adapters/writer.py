@@ -215,7 +215,7 @@ class Writer(TraceDocument):
             terms.append((edge["src"], shown, None, given, which))
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
         shown = document_value(self.tangents[node])
-        words = sentences.pushed(node, terms, shown)
+        words = sentences.pushed(node, terms, shown, self._made_of(node))
         lit = [edge["id"] for edge in slots]
         self.step("tangent", node, lit, reads, [[node, "d", shown]], *words)
 
@@ -261,6 +261,9 @@ class Writer(TraceDocument):
         )
         senders, slope = [(node, contrib["upstream"])], contrib.get("local")
         told = {"summed": summed, "which": notation.occurrence(slot, self._slots[node])}
+        real = not (np.iscomplexobj(upstream) or np.iscomplexobj(product))
+        known = registry.get(self.by_id[node].get("op"))
+        told["making"] = self._made_of(node, real and getattr(known, "pointwise", False))
         formula, say = sentences.pulled(
             senders, target, slope, sent, earlier, shown, rule=rule, **told
         )
@@ -289,6 +292,11 @@ class Writer(TraceDocument):
             say,
             contribs=[contrib],
         )
+
+    def _made_of(self, node: str, pointwise: bool = False) -> sentences.Making:
+        """How a node is made, for the sentences of its derivatives."""
+        value = lambda name: document_value(self.values[name]) if name in self.values else None
+        return self.making(node, value, len(self._slots[node]), pointwise)
 
     def _edge_back(self, node: str, slot: int) -> dict[str, Any]:
         """The edge from a node's operand number ``slot``, by which the node can send now."""

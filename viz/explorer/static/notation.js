@@ -41,18 +41,77 @@ export const opToken = (text) => ({ t: "op", text });
 
 function isNegative(token) {
   const v = token.value;
-  const negative = typeof v === "number" && (v < 0 || Object.is(v, -0));
-  return token.t === "num" && (negative || v === "-inf");
+  return token.t === "num" && (v < 0 || v === "-inf");
 }
 
 export const inParentheses = (token) =>
   isNegative(token) ? [opToken("("), token, opToken(")")] : [token];
 
-export function derivativeToken(of, by, which) {
+// made: the expression by which `of` is made.
+export function derivativeToken(of, by, which, made) {
   const den = [opToken("∂"), symbolToken(by)];
   const text = which + "\u00a0";
   if (which) den.splice(1, 1, opToken("("), { t: "text", text }, den[1], opToken(")"));
-  return { t: "frac", num: [opToken("∂"), symbolToken(of)], den };
+  let num = [opToken("∂"), symbolToken(of)];
+  if (made.length && isShort(made)) {
+    const [{ t }, ...rest] = made,
+      named = t === "fn" && rest.length === 1,
+      bare = named || (t === "sqrt" && !rest.length);
+    num = [opToken(named ? "∂\u2009" : "∂"), ...(bare ? made : bracketed(made))];
+  }
+  return { t: "frac", num, den };
+}
+const bracketed = (tokens) => [opToken("("), ...tokens, opToken(")")];
+
+// Whether an expression has one operation and names of few letters: sin x, v1 · v2, x^2.
+const MOST_MADE = 3,
+  LETTERS = 6;
+const isFlat = (part) =>
+  part.length === 1 && isShort(part) && ["sym", "num", "fn"].includes(part[0].t);
+function isShort(made) {
+  const fits = (token) =>
+    [...(token.base ?? "")].length <= LETTERS && innerFormulas(token).every(isFlat);
+  return made.length <= MOST_MADE && made.every(fits);
+}
+
+// A formula of arithmetic with numbers in the place of its symbols; null for one that names
+// functions. cell: the value of a symbol.
+export function withNumbers(tokens, cell) {
+  const out = [];
+  for (const token of tokens) {
+    if (token.t === "sym") {
+      const value = cell(token);
+      if (typeof value !== "number" || !Number.isFinite(value)) return null;
+      out.push(...inParentheses(numberToken(value, token.col)));
+    } else if (innerFormulas(token).length) {
+      const inner = {};
+      for (const [part, formula] of Object.entries(token))
+        if (part !== "t") inner[part] = withNumbers(formula, cell);
+      if (Object.values(inner).includes(null)) return null;
+      out.push({ t: token.t, ...inner });
+    } else if (token.t === "num" || (token.t === "op" && "+−·/()".includes(token.text)))
+      out.push(token);
+    else return null;
+  }
+  return out;
+}
+
+// The derivative that a rule multiplies an adjoint or a tangent by: cos x of v̄ · cos x, and 1 of
+// v̄ alone.
+export function slopeOf(rule) {
+  const out = [];
+  rule.forEach((token, i) => {
+    if (token.text === "·" && rule[i - 1]?.accent) return;
+    if (!token.accent) out.push(token);
+    else if (rule[i + 1]?.text === "·") return;
+    else if (out.at(-1)?.text === "·") out.pop();
+    else out.push(numberToken(1));
+  });
+  let depth = 0;
+  const closes = out.findIndex(({ text }) => !(depth += text === "(" ? 1 : text === ")" ? -1 : 0));
+  return out.length > 2 && out[0].text === "(" && closes === out.length - 1
+    ? out.slice(1, -1)
+    : out;
 }
 
 const rankedToken = (token) => [[token], isNegative(token) ? NEGATIVE : ATOM];
@@ -150,6 +209,11 @@ function tokensOf(value) {
   if (value.tokens) return [value.tokens, ATOM];
   const { name, args, params } = value;
   const madeBy = (one, ...names) => one instanceof Written && names.includes(one.name);
+  const isOne = (a) =>
+    a === 1 ||
+    (madeBy(a, "mul") && a.args.every(isOne)) ||
+    (madeBy(a, "pow") && a.params.n === 0);
+  if (name === "mul" && isOne(args[1])) return tokensOf(args[0]);
   if (name === "zeros_like") return [[numberToken(0)], ATOM];
   if (name === "mul" && args[0] === args[1] && args[0] instanceof Written)
     return [[{ t: "sup", base: baseOf(tokensOf(args[0])), exp: [numberToken(2)] }], ATOM];

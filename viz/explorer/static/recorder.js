@@ -47,6 +47,12 @@ function occurrence(args, slot) {
   return same.length > 1 ? ["first", "second", "third"][same.indexOf(slot)] : "";
 }
 
+// How a value is made, for the sentences of its derivatives.
+const makingOf = (made) => ({
+  expr: made.facts.expr,
+  single: made.edges.filter(Boolean).length === 1,
+  value: (id) => [made, ...made.args].find((one) => one?.id === id)?.number,
+});
 const numberOfOperand = (a) => (isValue(a) ? a.number : a);
 // A pair: what the rule reads, an operand's place or -1 for the result, and the rule.
 const declaredRule = (name, slot, way) => {
@@ -223,7 +229,7 @@ export class Recorder {
     const reads = [...named.map((one) => [one, "v"]), ...tangents],
       write = [id, "d", valueOf(made.tangent)];
     const edges = contribs.map(({ edge }) => edge);
-    const words = pushedStep(id, terms, made.tangent);
+    const words = pushedStep(id, terms, made.tangent, makingOf(made));
     this.step("tangent", id, edges, reads, write, words, { contribs });
   }
 
@@ -276,7 +282,7 @@ export class Recorder {
       bar = symbolToken(id, "bar", "g");
     const words = pulledStep({
       ...{ name: id, adjoint, target: target.id, local, part, before, after },
-      which: occurrence(args, slot),
+      ...{ which: occurrence(args, slot), making: makingOf(made) },
       rule: pulledTokens(op, slot, places, params, symbolToken(id), bar),
     });
     const reads = [[id, "g"], ...(before === undefined ? [] : [[target.id, "g"]])];

@@ -1,6 +1,14 @@
 // What a step says: its formula as tokens, and a sentence, as in minigrad/watch/sentences.py.
 
-import { derivativeToken, inParentheses, numberToken, opToken, symbolToken } from "./notation.js";
+import {
+  derivativeToken,
+  inParentheses,
+  numberToken,
+  opToken,
+  slopeOf,
+  symbolToken,
+  withNumbers,
+} from "./notation.js";
 import { numberText, textOf } from "./text.js";
 
 const EQUALS = opToken("="),
@@ -38,54 +46,88 @@ export const computedStep = (name, expr, arithmetic, value) => ({
 
 const joined = (lists) => lists.flatMap((list, i) => (i ? [PLUS, ...list] : list));
 
+// The rule of arithmetic in numbers, through: the adjoint or the tangent in it. value: that of a
+// node.
+function inNumbers(rule, through, value) {
+  const held = rule?.filter(({ t }) => !["op", "fn", "text"].includes(t)) ?? [];
+  return held.length < 2
+    ? null
+    : withNumbers(rule, ({ accent, node }) => (accent ? through : value(node)));
+}
+
+// A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula is
+// left to the step's own.
+const LONGEST_SLOPE = 24;
+function slopeText(rule, local, by) {
+  const made = textOf(slopeOf(rule)),
+    found = numberText(local);
+  const alone = made === found || [...made].length > LONGEST_SLOPE;
+  return (alone ? found : `${made} = ${found}`) + (by && ` with respect to ${by}`);
+}
+const receiver = (name, which) => (which ? `the ${which} ${name}` : name);
+
 // A tangent: the sum over the operands of local derivative times tangent. terms: {source, local,
-// rule, tangent} of each.
-export function pushedStep(name, terms, value) {
+// rule, tangent} of each; making: {expr, value, single}, how the result is made.
+export function pushedStep(name, terms, value, making) {
   const known = terms.every(({ rule }) => rule),
-    rules = [];
+    rules = [],
+    numbers = [];
   const symbols = joined(
+    // of two terms the sentence says how the result is made
     terms.map(({ source, which }) => [
-      derivativeToken(name, source, which),
+      derivativeToken(name, source, which, terms.length === 1 ? making.expr : []),
       TIMES,
       symbolToken(source, "dot", "d"),
     ]),
   );
-  const numbers = joined(
-    terms.map(({ local, tangent }) => {
+  terms.forEach(({ local, tangent, rule }, i) => {
+    const signed = rule?.[0]?.t === "op" && rule[0].text === "−",
+      plus = i ? [PLUS] : [],
+      found = inNumbers(rule, tangent, making.value);
+    rules.push(...(signed ? [] : plus), ...(rule ?? []));
+    if (found) numbers.push(...(signed ? [] : plus), ...found);
+    else {
       const factors = [numberToken(local), numberToken(tangent, "d")].map(inParentheses);
       const [left, right] = known ? factors.reverse() : factors; // ẋ · cos x, but ∂y/∂x · ẋ
-      return [...left, TIMES, ...right];
-    }),
-  );
-  if (known)
-    terms.forEach(({ rule }, i) => {
-      const signed = rule[0]?.t === "op" && rule[0].text === "−";
-      rules.push(...(i && !signed ? [PLUS] : []), ...rule);
-    });
+      numbers.push(...plus, ...left, TIMES, ...right);
+    }
+  });
   const formula = [symbolToken(name, "dot", "d"), EQUALS, ...symbols];
   if (known) formula.push(EQUALS, ...rules);
   formula.push(EQUALS, ...numbers, EQUALS, numberToken(value, "d"));
-  const shown = numberText(value),
-    made = textOf(rules);
-  const what = made && made !== shown ? `${made} = ${shown}` : shown;
-  return { formula, say: `The tangent of ${name} is ${what}.` };
+  const shown = numberText(value);
+  if (!known) return { formula, say: `The tangent of ${name} is ${shown}.` };
+  const slopes = terms.map(({ rule, local, source, which }) =>
+    slopeText(rule, local, making.single ? "" : receiver(source, which)),
+  );
+  const has = slopes.length === 1 ? "the derivative" : "the derivatives",
+    told = `${textOf(making.expr)} has ${has} ${slopes.join(" and ")}`;
+  return { formula, say: `${told}: the tangent of ${name} is ${shown}.` };
 }
 
 // A contribution carried back to an operand, and the sum so far.
-export function pulledStep({ name, adjoint, target, local, part, before, after, rule, which }) {
+export function pulledStep({ name, adjoint, target, part, before, after, ...more }) {
+  const { local, rule, which, making } = more;
   const formula = [symbolToken(target, "bar", "g"), opToken(before === undefined ? "=" : "+=")],
-    [sent, sum] = [part, after].map(numberText),
-    made = rule ? textOf(rule) : sent;
-  formula.push(symbolToken(name, "bar", "g"), TIMES, derivativeToken(name, target, which));
-  if (made !== sent) formula.push(EQUALS, ...rule);
-  formula.push(EQUALS, ...inParentheses(numberToken(adjoint, "g")), TIMES);
-  formula.push(...inParentheses(numberToken(local)), EQUALS, numberToken(part, "g"));
-  const what = made === sent ? sent : `${made} = ${sent}`,
-    to = which ? `the ${which} ${target}` : target,
-    said = `${name} sends ${what} back to ${to}; `,
-    its = `the adjoint of ${target} is`;
-  if (before === undefined) return { formula, say: `${said}${its} ${sum}.` };
+    [sent, sum] = [part, after].map(numberText);
+  formula.push(symbolToken(name, "bar", "g"), TIMES);
+  formula.push(derivativeToken(name, target, which, making.expr));
+  if (rule && textOf(rule) !== sent) formula.push(EQUALS, ...rule);
+  formula.push(EQUALS);
+  const pair = () => [
+    ...[...inParentheses(numberToken(adjoint, "g")), TIMES],
+    ...inParentheses(numberToken(local)),
+  ];
+  formula.push(...(inNumbers(rule, adjoint, making.value) ?? pair()));
+  formula.push(EQUALS, numberToken(part, "g"));
+  const to = receiver(target, which),
+    expr = textOf(making.expr),
+    does = rule
+      ? `${expr} has the derivative ${slopeText(rule, local, making.single ? "" : to)}: ${name}`
+      : `${name} = ${expr}`,
+    said = `${does} sends ${sent} back to ${to}; `;
+  if (before === undefined) return { formula, say: `${said}that is its adjoint.` };
   formula.push(opToken("→"), numberToken(before, "g"), PLUS);
   formula.push(...inParentheses(numberToken(part, "g")), EQUALS, numberToken(after, "g"));
-  return { formula, say: `${said}added to ${numberText(before)}, ${its} now ${sum}.` };
+  return { formula, say: `${said}added to ${numberText(before)}, its adjoint is now ${sum}.` };
 }

@@ -220,7 +220,7 @@ function inRows(tokens) {
 }
 
 export function runs(tokens) {
-  const single = (inner) => inner.length === 1 || (inner.length === 2 && inner[0].text === "∂");
+  const single = (inner) => !inner[1] || inner[0].text?.[0] === "∂";
   const grouped = (inner) =>
     single(inner) ? runs(inner) : [{ text: "(" }, ...runs(inner), { text: ")" }];
   return tokens.flatMap((t, i) => {
@@ -428,7 +428,8 @@ export const adjointHead = (node, t) => [
 const MOST_SEEDS = 4;
 export function seedsOf(trace, t) {
   const byId = nodesOf(trace);
-  const some = (value) => Number(brief(value, 18, 0) !== "0"); // a number, or one of an array's
+  // a number, or one of an array's
+  const some = (value) => Number(!/^\[?0(, …]|$)/.test(brief(value, 18, 0)));
   return [
     ["forward", "tangents", "dot", "d"],
     ["reverse", "adjoints", "bar", "g"],
@@ -459,9 +460,17 @@ export function seedsOf(trace, t) {
   });
 }
 export const nodeName = (node) => plain(symbolRuns(labelOf(node)));
+// made: of an edge, its end with how it is made.
 export const namesOf = (trace) => {
-  const byId = new Map(trace.nodes.map((node) => [node.id, nodeName(node)]));
-  return (id) => byId.get(id) ?? id;
+  const byId = nodesOf(trace),
+    ends = new Map(trace.edges.map(({ id, dst }) => [id, dst])),
+    named = (id) => (byId.has(id) ? nodeName(byId.get(id)) : id);
+  const made = (edge) => {
+    const to = ends.get(edge),
+      expr = plain(runs(byId.get(to)?.expr ?? []));
+    return named(to) + (expr && ` = ${expr}`);
+  };
+  return Object.assign(named, { made });
 };
 
 // Whether another contribution follows; the sentences of a Trace are English.

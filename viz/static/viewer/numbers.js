@@ -63,9 +63,9 @@ function inline(value) {
   return `[${parts.join(", ")}${at.at(-1) < size - 1 ? ", …" : ""}] ${shapeText(shape)}`;
 }
 
-// From the least to the largest element; one number where all are equal.
+// From the least to the largest element; where all are equal [1, …].
 export const spread = ({ min, max }) =>
-  min === max ? short(min) : `${short(min)} … ${short(max)}`;
+  min === max ? `[${short(min)}, …]` : `${short(min)} … ${short(max)}`;
 
 // Where there is little room: a small array in full, whatever its numbers; a larger one by its
 // range.

@@ -101,7 +101,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
     formula.title = meaning.textContent = explained(step?.formula ?? [], t);
     means.hidden = !formula.title;
     const { decides, fails, nonfinite } = step ?? { fails: true };
-    say.classList.toggle("mg-needed", Boolean(decides || fails || nonfinite));
+    const needed = Boolean(decides || fails || nonfinite);
+    say.classList.toggle("mg-needed", needed);
+    // of an operation's value the formula says all
+    say.classList.toggle("mg-hidden", !needed && step.phase === "primal" && step.edges.length > 0);
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
       ...(step

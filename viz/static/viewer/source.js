@@ -37,10 +37,10 @@ export function drawSource(trace, t, { move, at }) {
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null,
     round = h("small"),
     roundsAround = roundsOf(trace, t);
-  // The node whose code a step is about: of a contribution to an input the operation that sends.
+  // The node whose code a step is about: of a contribution the operation that sends it.
   function about(step) {
     const sender = senders.get(step?.edges?.[0]);
-    return spans.get(step?.node) || !sender ? step?.node : sender;
+    return spans.get(sender) ? sender : step?.node;
   }
   const entered = entries(trace.steps, (step) => spans.get(about(step))?.[0] ?? step.line),
     gutter = drawGutter(lines.length, first, entered, t, { move, at });

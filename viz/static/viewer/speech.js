@@ -4,8 +4,8 @@
 import { isPartial, plain, ruleOf, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
-// names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
-export function sentence(step, t, names = (id) => id) {
+// names: of nodes and of what edges lead to; a step itself holds ids only.
+export function sentence(step, t, names) {
   if (!t.foreign) return String(step.say ?? "");
   if (step.fails) return t("failsWith", step.fails);
   const decided = (step.decides ?? []).map((one) => decision(one, t));
@@ -74,12 +74,14 @@ function phrase(step, t, names) {
     return t(`say_seed_${kind}`, { node, value });
   }
   if (step.phase === "adjoint" || step.phase === "accumulate") {
-    const sent = part ? short(part.product) : value;
-    return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
-      node,
-      value: (isPartial(step) ? t("soFar") : "") + value,
-      part: reckoned(step, sent, t),
-    });
+    const sent = part ? short(part.product) : value,
+      from = step.edges.map(names.made).join("、"),
+      soFar = isPartial(step) ? t("soFar") : "",
+      blanks = { node, from, soFar, value, part: reckoned(step, sent, t) };
+    return (
+      (step.say?.includes("was broadcast") ? t("say_broadcast", blanks) : "") +
+      t(`say_${step.phase}`, blanks)
+    );
   }
   if (["primal", "tangent", "free", "update"].includes(step.phase))
     return t(`say_${step.phase}`, { node, value: reckoned(step, value, t) });
