@@ -60,6 +60,30 @@ def test_the_courses_function_is_on_one_screen_of_jupyterlab_as_it_opens(lab, vi
         assert 0.68 <= scale <= 1 and right <= 1 and below <= 1
 
 
+def test_the_first_stepper_of_lesson_1_is_on_the_first_screen_of_jupyterlab(lab, visit):
+    """As it opens, when its first cell was run. Before, a window of 1280 by 720 showed two of five
+    nodes whole, one of 1280 by 800 cut the graph (November 2026)."""
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    lab.open(page, "01_three_ways.ipynb")
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Shift+Enter")
+    viewer = page.locator(".jp-OutputArea-output section.mg-root")
+    viewer.wait_for()
+    lowest = """(root) => {
+        const bottom = (part) => Math.max(
+            ...[...root.querySelectorAll(part)].map((e) => e.getBoundingClientRect().bottom));
+        const area = root.closest(".jp-WindowedPanel-outer");
+        return [area.scrollTop, area.getBoundingClientRect().bottom, bottom(".mg-graph"),
+            bottom(".mg-node .mg-value")];
+    }"""
+    for height in (800, 720):
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.wait_for_timeout(300)  # the viewer follows the window
+        scrolled, window, graph, values = viewer.evaluate(lowest)
+        assert scrolled == 0 and values <= window + 1 and (height < 800 or graph <= window)
+
+
 @pytest.mark.parametrize("width", [848, 974, 1093, 1130])
 def test_in_two_narrow_columns_the_caption_of_the_graph_is_one_line(show, width):
     trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0)

@@ -117,6 +117,19 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
             assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
 
 
+def test_the_first_graph_of_lesson_1_is_on_the_first_screen_of_a_laptop(visit, tmp_path):
+    """In a window of 1280 by 720 its lower half was below it (November 2026)."""
+    (tmp_path / "lessons").mkdir()
+    lesson = nbformat.read(site.LESSONS / "01_three_ways.ipynb", as_version=4)
+    lesson.cells = lesson.cells[:2]
+    nbformat.write(lesson, tmp_path / "lessons" / "01_three_ways.ipynb")
+    site.build(tmp_path / "out", tmp_path / "lessons", documented=False)
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    visit.page.goto((tmp_path / "out" / "01_three_ways.html").as_uri())
+    graph = visit.page.frame_locator("iframe.minigrad-frame").locator(".mg-graph").bounding_box()
+    assert graph["y"] + graph["height"] <= 720
+
+
 @pytest.mark.parametrize("size", [(390, 844), (360, 740)])
 def test_on_a_phone_the_row_that_a_step_writes_is_on_the_screen_with_the_graph(
     chromium, served, size
