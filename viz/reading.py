@@ -9,7 +9,7 @@ described in ``minigrad/design/0002-trace.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import PHASES, SPACED
@@ -199,8 +199,8 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input. At
-    most 30 letters: of a parameter's path all but the layer is left out first, then the end of the
-    expression. Which layer's weight it is stays.
+    most 30 letters: of a parameter's path all but the layer is left out first, then what stands in
+    words behind the operands, then the end of the expression. Which layer's weight it is stays.
     """
     head = symbol_runs(node["label"])
     expression = runs(node.get("expr") or [])
@@ -211,13 +211,16 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
         return full if node["label"]["base"] else expression
     if sum(len(r.text) for r in full) <= 30:  # most are so short
         return full
-    near = (r._replace(text=_of_its_layer(r.text)) if r.italic else r for r in expression)
-    brief = [*head, TextRun(" = "), *near]
-    for line in (full, brief):
+    near = lambda tokens: (
+        r._replace(text=_of_its_layer(r.text)) if r.italic else r for r in runs(tokens)
+    )
+    brief = [*head, TextRun(" = "), *near(node["expr"])]
+    less = [*head, TextRun(" = "), *near(_without_words(node["expr"]))]
+    for line in (full, brief, less):
         if sum(len(r.text.replace("\u0305", "")) for r in line) <= 30:
             return line
     cut, room = [], 30
-    for r in brief:
+    for r in less:
         letters = _LETTER.findall(r.text)
         whole = len(letters) < room
         cut.append(r if whole else r._replace(text="".join(letters[: room - 1]) + "…"))
@@ -225,6 +228,11 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
         if not whole:
             break
     return cut
+
+
+def _without_words(tokens: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    at = next((i for i, token in enumerate(tokens) if token["t"] == "text"), None)
+    return [*tokens] if at is None else [*tokens[:at], {"t": "op", "text": "…"}, tokens[-1]]
 
 
 _LETTER = re.compile(".\u0305?")

@@ -741,6 +741,9 @@ def test_the_stage_shows_one_element_and_the_arrays_beside_the_graph(show, visit
     }"""
     until(visit.page, f"({inside})(document.querySelector('.mg-stage'))")
     axe(visit.page, ".mg-root")
+    to(viewer, step_at(found, "primal", "v2"))
+    assert viewer.locator(".mg-view-element").is_hidden(), "no elements meet in relu"
+    assert "v2 · value · written" in viewer.locator(".mg-view-arrays").inner_text()
     visit.assert_clean()
 
 

@@ -126,6 +126,9 @@ def test_the_head_and_the_small_line_of_a_card():
     left, right = ({"t": "op", "text": text} for text in "()")
     call = [{"t": "fn", "text": "affine"}, left, sym, comma, named[0], comma, named[1], right]
     assert plain(heading_runs({**node, "expr": call})) == "v2 = affine(v1, 0.weight, 0.b…"
+    size, pad = ({"t": "text", "text": text} for text in ("size 2×2", "padding 1"))
+    pool = [{"t": "fn", "text": "max_pool2d"}, left, sym, comma, size, comma, pad, right]
+    assert plain(heading_runs({**node, "expr": pool})) == "v2 = max_pool2d(v1, …)", "a whole title"
     assert plain(heading_runs({**node, "expr": named[:1]})) == "v2 = 0.weight"
     inner = [{"t": "sym", "base": f"network.2.{name}"} for name in ("weight", "bias")]
     layer = [sym, {"t": "op", "text": "@"}, inner[0], {"t": "op", "text": "+"}, inner[1]]

@@ -275,9 +275,13 @@ export const plain = (pieces) =>
     .trim();
 export const labelOf = (node) => node.label ?? { base: node.id };
 
-// At most 30 letters: of a parameter's path all but the layer is left out first, then the end of
-// the expression.
+// At most 30 letters: of a parameter's path all but the layer is left out first, then what stands
+// in words behind the operands, then the end of the expression.
 const ofItsLayer = (name) => name.split(".").slice(-2).join(".");
+function withoutWords(tokens) {
+  const at = tokens.findIndex((token) => token.t === "text");
+  return at < 0 ? tokens : [...tokens.slice(0, at), { t: "op", text: "…" }, tokens.at(-1)];
+}
 export function headingRuns(node) {
   const head = symbolRuns(labelOf(node)),
     expression = runs(node.expr ?? []);
@@ -287,11 +291,13 @@ export function headingRuns(node) {
   const start = [...head, { text: " = " }],
     all = [...start, ...expression];
   if (fits(all)) return all;
-  const near = expression.map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r)),
-    brief = [...start, ...near];
-  if (fits(brief)) return brief;
+  const near = (tokens) =>
+      runs(tokens).map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r)),
+    brief = [...start, ...near(node.expr)],
+    less = [...start, ...near(withoutWords(node.expr))];
+  for (const line of [brief, less]) if (fits(line)) return line;
   let room = 30;
-  return brief.flatMap((r) => {
+  return less.flatMap((r) => {
     const letters = Array.from(r.text),
       before = room;
     room -= letters.length;
