@@ -366,18 +366,23 @@ def in_parentheses(token: Token) -> Tokens:
     return [op("("), token, op(")")] if is_signed(token) else [token]
 
 
-def derivative(of: str, by: str, which: str = "", made: Tokens | None = None) -> Token:
-    """The fraction ∂of/∂by, or with the expression by which `of` is made ∂ sin x/∂x, where that is
-    short; which: of an operand that occurs more than once, ∂of/∂(first by)."""
+def derivative(of: str, by: str, which: str = "", above: Tokens | None = None) -> Token:
+    """The fraction ∂of/∂by; which: of an operand that occurs more than once, ∂of/∂(first by);
+    above: another numerator, as `differentiated` writes it."""
     below: Tokens = [symbol(by)]
     if which:
         below = [op("("), {"t": "text", "text": f"{which}\u00a0"}, *below, op(")")]
-    above: Tokens = [op("∂"), symbol(of)]
-    if made and is_short(made):
-        kind, alone = made[0]["t"], len(made) == 1
-        above = [op("∂"), *(made if kind == "sqrt" and alone else [op("("), *made, op(")")])]
-        above = [op("∂\u2009"), *made] if kind == "fn" and len(made) == 2 else above
-    return {"t": "frac", "num": above, "den": [op("∂"), *below]}
+    return {"t": "frac", "num": above or [op("∂"), symbol(of)], "den": [op("∂"), *below]}
+
+
+def differentiated(made: Tokens) -> Tokens | None:
+    """∂ sin x and ∂(v1 · v2), of an expression; None of one that is not short."""
+    if not made or not is_short(made):
+        return None
+    kind, alone = made[0]["t"], len(made) == 1
+    if kind == "fn" and len(made) == 2:
+        return [op("∂\u2009"), *made]
+    return [op("∂"), *(made if kind == "sqrt" and alone else [op("("), *made, op(")")])]
 
 
 def is_short(made: Tokens) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..trace.schema import NESTED
 from ..trace.text import number, text_of
 from .notation import (
     Tokens,
@@ -59,21 +58,25 @@ def seeded(name: str, accent: str, value: Any) -> tuple[Tokens, str]:
     return formula, f"The {what} of {name}{meant} starts at {number(value)} (the seed)."
 
 
-def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any) -> tuple[Tokens, str]:
+def computed(
+    name: str, expr: Tokens, arithmetic: Tokens | None, result: Any, text: str | None = None
+) -> tuple[Tokens, str]:
     """An operation's value; arithmetic: the expression with its operands' numbers, where all
-    operands are single numbers."""
+    operands are single numbers; text: the expression as text, where it is known."""
     spelled = [] if arithmetic is None else [op("="), *arithmetic]
     formula = [symbol(name), op("="), *expr, *spelled, op("="), num(result, "v")]
-    return formula, f"{name} = {text_of(expr)} = {number(result)}."
+    return formula, f"{name} = {text or text_of(expr)} = {number(result)}."
 
 
 class Making(NamedTuple):
     """How the result of an operation is made, and the values of the nodes: what its derivatives
-    are told by. single: it has one operand; pointwise: each element of the result is made of one
-    element of each operand, a real number."""
+    are told by. above: the numerator of its derivatives, where that is short; known: the
+    derivatives that have been written, by the operand; single: it has one operand; pointwise: each
+    element of the result is made of one element of each operand, a real number."""
 
-    expr: Tokens
     text: str
+    above: Tokens | None
+    known: dict[str, str]
     value: Callable[[str], Any]
     single: bool = False
     pointwise: bool = False
@@ -81,7 +84,7 @@ class Making(NamedTuple):
     def numbers(self, rule: Tokens, through: Any) -> Tokens | None:
         """A rule of arithmetic in numbers, through: the adjoint or the tangent in it; None where
         its result stands in no need of them: for functions, and for v̄ alone."""
-        if sum(t["t"] in ("sym", "num", *NESTED) for t in rule) < 2:
+        if len(rule) < 3:
             return None
         return with_numbers(rule, lambda t: through if "accent" in t else self.value(t["node"]))
 
@@ -107,42 +110,50 @@ def pushed(
     for i, (source, local, rule, tangent, which) in enumerate(terms):
         plus = [op("+")] if i else []
         # of two terms the sentence says how the result is made
-        above = making.expr if making and len(terms) == 1 else None
+        above = making.above if making and len(terms) == 1 else None
         fraction = derivative(name, source, which, above)
         symbols += [*plus, fraction, op("·"), symbol(source, "dot", "d")]
         joined = [] if rule and rule[0] == op("−") else plus
         rules += [*joined, *(rule or [])]
         if spelled:
             found = making.numbers(rule, tangent) if making and rule else None
-            factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
-            left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
-            numbers += [*joined, *found] if found else [*plus, *left, op("·"), *right]
+            if found is None:
+                factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
+                left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
+                joined, found = plus, [*left, op("·"), *right]
+            numbers += [*joined, *found]
         if making and rule and pointwise:
-            by = "" if making.single else _called(source, which)
-            slopes.append(_slope(rule, local, by))
+            slopes.append(_slope(making, rule, local, _called(source, which)))
     formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
     if known and pointwise:
         formula += [op("="), *rules]
     if spelled:
         formula += [op("="), *numbers]
     formula += [op("="), num(result, "d")]
-    shown, made = number(result), text_of(rules) if known else ""
+    shown = number(result)
     if making and slopes and len(slopes) == len(terms) and _is_real(terms[0][1]):
         has = "the derivative" if len(slopes) == 1 else "the derivatives"
         told = f"{making.text} has {has} {' and '.join(slopes)}"
         return formula, f"{told}: the tangent of {name} is {shown}."
+    made = text_of(rules) if known else ""
     made = f"{made} = " if made not in ("", shown) else ""
     return formula, f"The tangent of {_equal(name, making)} is {made}{shown}."
 
 
-def _slope(rule: Tokens, local: Any, by: str) -> str:
+def _slope(making: Making, rule: Tokens, local: Any, by: str) -> str:
     """A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula
     is left to the step's own."""
+    if by not in making.known:
+        making.known[by] = _written_slope(rule, local)
+    return making.known[by] if making.single else f"{making.known[by]} with respect to {by}"
+
+
+def _written_slope(rule: Tokens, local: Any) -> str:
     made = text_of(slope(rule))
     if local is not None and not is_array(local):
         found = number(local)
         made = found if made == found or len(made) > LONGEST_SLOPE else f"{made} = {found}"
-    return f"{made} with respect to {by}" if by else made
+    return made
 
 
 def _is_real(local: Any) -> bool:
@@ -206,11 +217,12 @@ def pulled(
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
     if rule is None or local is not None or (summed and conjugate is not None):
         names = [name for name, _ in upstream]
-        expr = making and making.expr
-        formula += [*total(_chain_rule(names, target, bool(conjugate), which, expr)), op("=")]
-    made = [] if rule is None else total(rule)
-    shown, sent = text_of(made), number(c)
-    if shown not in ("", sent):
+        above = making and making.above
+        formula += [*total(_chain_rule(names, target, bool(conjugate), which, above)), op("=")]
+    made, sent = [] if rule is None else total(rule), number(c)
+    if len(made) == 1 and made[0]["t"] == "num" and number(made[0]["value"]) == sent:
+        made = []  # a rule that is 0
+    if made:
         formula += [*made, op("=")]
     if len(upstream) == 1 and local is not None and not is_array(local):
         numbers = making.numbers(rule, upstream[0][1]) if making and rule else None
@@ -219,7 +231,6 @@ def pulled(
         formula.append(op("="))
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
-    what = sent if shown in ("", sent) else f"{shown} = {sent}"
     receiver = _called(target, which)
     if summed:
         axes, made_by = broadcast_axes(*summed), _equal(sender, making)
@@ -231,13 +242,13 @@ def pulled(
         else:
             say = f"{receiver} was broadcast along {along} of {made_by}: {sender} sends the sum"
             say += " along it" if len(axes) == 1 else " along them"
-        say += f", {what}, back to {receiver}"
+        say += f", {_equation(made, sent)}, back to {receiver}"
     elif making and rule and (making.pointwise or (local is not None and not conjugate)):
-        has = _slope(rule, local, "" if making.single else receiver)
+        has = _slope(making, rule, local, receiver)
         say = f"{making.text} has the derivative {has}: {sender} sends {sent} back to {receiver}"
     else:
         sends = "sends" if len(upstream) == 1 else "send"
-        say = f"{_equal(sender, making)} {sends} {what} back to {receiver}"
+        say = f"{_equal(sender, making)} {sends} {_equation(made, sent)} back to {receiver}"
     if before is None:
         return formula, f"{say}; that is its adjoint{SO_FAR}"
     added = in_parentheses(num(c, "g"))
@@ -245,13 +256,17 @@ def pulled(
     return formula, f"{say}; added to {number(before)}, its adjoint is now {number(after)}."
 
 
+def _equation(made: Tokens, sent: str) -> str:
+    return f"{text_of(made)} = {sent}" if made else sent
+
+
 def _chain_rule(
-    names: list[str], target: str, conjugate: bool, which: str, made: Tokens | None
+    names: list[str], target: str, conjugate: bool, which: str, above: Tokens | None
 ) -> Tokens:
     """ȳ · ∂y/∂x, summed over the results that send; of complex numbers ȳ · conj(∂y/∂x)."""
     terms: Tokens = []
     for i, name in enumerate(names):
-        slope: Tokens = [derivative(name, target, which, made)]
+        slope: Tokens = [derivative(name, target, which, above)]
         if conjugate:
             slope = [{"t": "fn", "text": "conj"}, op("("), *slope, op(")")]
         terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), *slope]

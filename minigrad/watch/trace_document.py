@@ -7,7 +7,7 @@ from typing import Any
 
 from ..trace.schema import COLUMN_NAMES, COLUMN_PHASES, SCHEMA, Trace
 from ..trace.text import text_of
-from .notation import label_of
+from .notation import differentiated, label_of
 from .sentences import Making, without_so_far
 
 
@@ -19,7 +19,8 @@ class TraceDocument:
         self.edges: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.by_id: dict[str, dict[str, Any]] = {}
-        self._texts: dict[str, str] = {}  # of expressions, by the node
+        self._texts: dict[str, str] = {}  # how nodes are made
+        self._told: dict[str, tuple[Any, dict[str, str]]] = {}  # their derivatives, once written
 
     def add_node(
         self,
@@ -47,14 +48,23 @@ class TraceDocument:
         self.edges.append(edge)
         return edge
 
+    def text_of(self, name: str) -> str:
+        """How a node is made, as text."""
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = text_of(self.by_id[name]["expr"])
+        return text
+
     def making(
         self, name: str, value: Callable[[str], Any], operands: int, pointwise: bool = False
     ) -> Making:
         """How a node is made. value: that of a node; operands: how many the node has."""
-        expr, text = self.by_id[name]["expr"], self._texts.get(name)
-        if text is None:
-            text = self._texts[name] = text_of(expr)
-        return Making(expr, text, value, operands == 1, pointwise)
+        text = self.text_of(name)
+        known = self._told.get(name)
+        if known is None:
+            known = self._told[name] = differentiated(self.by_id[name]["expr"]), {}
+        above, slopes = known
+        return Making(text, above, slopes, value, operands == 1, pointwise)
 
     def step(
         self,

@@ -621,7 +621,7 @@ class TraceRecorder(TraceWriter):
                 for _, a in shown
             ]
             arithmetic = expression(prim, values, call.params)
-        formula, say = sentences.computed(name, expr, arithmetic, result)
+        formula, say = sentences.computed(name, expr, arithmetic, result, self.text_of(name))
         reads = [[o, "v"] for o in dict.fromkeys(operands) if o is not None]
         more: dict[str, Any] = {"line": call.span[0]} if call.span is not None else {}
         if not_finite.kind(result) is not None:

@@ -49,10 +49,8 @@ const joined = (lists) => lists.flatMap((list, i) => (i ? [PLUS, ...list] : list
 // The rule of arithmetic in numbers, through: the adjoint or the tangent in it. value: that of a
 // node.
 function inNumbers(rule, through, value) {
-  const held = rule?.filter(({ t }) => !["op", "fn", "text"].includes(t)) ?? [];
-  return held.length < 2
-    ? null
-    : withNumbers(rule, ({ accent, node }) => (accent ? through : value(node)));
+  const cell = ({ accent, node }) => (accent ? through : value(node));
+  return rule?.length > 2 ? withNumbers(rule, cell) : null;
 }
 
 // A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula is
