@@ -787,7 +787,7 @@ def test_one_element_fills_its_part_of_the_stage_at_each_step_and_question(show,
     visit.page.keyboard.press("f")
     until(visit.page, "!document.querySelector('.mg-stage')")
     to(viewer, step_at(found, "primal", "v1"))
-    assert box.evaluate(LARGE) == off
+    until(visit.page, f"({LARGE})(document.querySelector('.mg-element')) === {off}")
     visit.assert_clean()
 
 

@@ -178,9 +178,10 @@ export function drawGraph(
       several = inLines(flat, joined, across / least),
       one = squeezed(flat, 0),
       fits = several?.lines.every((line) => (line.bottom - line.top) * least <= down);
-    // of how many steps the boxes are not seen together
-    const apart = ({ nodes }) =>
-      trace.steps.filter((step) => scaleOf(step, across, down, nodes) < least).length;
+    // of how many steps outside of closed groups the boxes are not seen together
+    const single = trace.steps.filter((step) => standsFor.get(step.node) === step.node),
+      apart = ({ nodes }) =>
+        single.filter((step) => scaleOf(step, across, down, nodes) < least).length;
     return fits && apart(several) <= apart(one) ? several : one;
   }
   const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
