@@ -8,14 +8,20 @@ page's colour and line, so that a backward pass stands apart from the forward on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
+from minigrad.viz.adapters.static_graph import written
 from minigrad.viz.drawing import digraph, require_graphviz, setting
 from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import operands_first
+
+from minigrad.graph import ConstantOp
+from minigrad.program.as_trace import names_of, operands_of
+from minigrad.watch import notation
 
 LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
@@ -59,20 +65,31 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
     used = {n for instruction in program.instructions for n in instruction.reads()} | set(
         program.outputs
     )
-    call = lambda n: names.get(n) or f"%{n}"
-    _given(drawn, program, sorted(used - made), call, t)
+    call, symbols = lambda n: names.get(n) or f"%{n}", names_of(program)
+    _given(drawn, program, sorted(used - made), call, symbols, t)
     home: dict[int, str] = {n: f"v{n}" for n in used - made}
     results = set(program.outputs)
     for i, instruction in enumerate(program.instructions):
-        key, types = f"i{i}", [repr(program.types[n]) for n in instruction.outputs]
-        bold = bool(results & set(instruction.outputs))
-        drawn.boxes[key] = _instruction(instruction, types, call, bold, t)
+        key, types = f"i{i}", [program.types[n] for n in instruction.outputs]
+        box = drawn.boxes[key] = _instruction(instruction, types, call, t)
+        box.result = bool(results & set(instruction.outputs))
+        box.look = {**box.look, "penwidth": "2.4" if box.result else "1.2"}
+        box.name = ", ".join(symbols[n] for n in instruction.outputs)
+        operands = operands_of(instruction, symbols)
+        box.formula = notation.expression(instruction.primitive, operands, instruction.params)
         drawn.edges += [(home[n], key) for n in instruction.reads() if n in home]
         home.update(dict.fromkeys(instruction.outputs, key))
     return digraph(drawn)
 
 
-def _given(drawn: DrawnGraph, program: Any, values: list[int], call: Any, t: Words) -> None:
+def _given(
+    drawn: DrawnGraph,
+    program: Any,
+    values: list[int],
+    call: Any,
+    symbols: Mapping[int, str],
+    t: Words,
+) -> None:
     """A box for each value that no instruction makes: constants, inputs, captured ones."""
     for n in values:
         what = t(
@@ -84,10 +101,17 @@ def _given(drawn: DrawnGraph, program: Any, values: list[int], call: Any, t: Wor
         )
         lines = [call(n), f"{what}  {program.types[n]!r}"]
         kind = "const" if n in program.constants else "input"
-        drawn.boxes[f"v{n}"] = DrawnBox(lines, kind, call(n))
+        small = [_fact(program.types[n])] if what == t("input") else [what, _fact(program.types[n])]
+        shape = program.types[n].shape
+        drawn.boxes[f"v{n}"] = DrawnBox(lines, kind, symbols[n], small=small, shape=shape)
 
 
-def _instruction(instruction: Any, types: list[str], call: Any, result: bool, t: Words) -> DrawnBox:
+def _fact(known: Any) -> str:
+    """The shape and the dtype of a value, as a card of the viewer has them."""
+    return f"{tuple(known.shape) if known.shape else ''} {known.dtype}".strip()
+
+
+def _instruction(instruction: Any, types: list[Any], call: Any, t: Words) -> DrawnBox:
     """An instruction's box: what it computes with which settings, the results' types, its pass."""
     settings = ", ".join(
         f"{name}={setting(name, value)}"
@@ -102,9 +126,11 @@ def _instruction(instruction: Any, types: list[str], call: Any, result: bool, t:
     phase = [] if instruction.phase == "forward" else [_phase(instruction.phase, t)]
     light = palette()[colour][0]
     look = {"style": f"rounded,filled,{style}", "color": light}
-    look |= {"penwidth": "2.4" if result else "1.2"}
     stage = STAGE.get(instruction.phase, instruction.phase)
-    return DrawnBox([head, *types, *phase], stage=stage, result=result, look=look)
+    small = [*map(_fact, types), *phase]
+    shape = types[0].shape if len(types) == 1 else ()
+    lines = [head, *map(repr, types), *phase]
+    return DrawnBox(lines, small=small, shape=shape, stage=stage, look=look)
 
 
 def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -> Any:
@@ -127,6 +153,7 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -
     )
     order = operands_first(roots, lambda node: node.inputs, limit, complaint)
     number = {id(node): f"n{i}" for i, node in enumerate(order)}
+    symbols = _symbols(order)
     for node in order:
         colour, style = ROLE.get(node.role, ROLE["given"])
         result = any(node is root for root in roots)
@@ -138,9 +165,43 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -
         look |= {"penwidth": "2.4"} if result else {}
         kind, stage = "op" if node.inputs else "input", STAGE.get(node.role, "primal")
         box = DrawnBox(_words(node, t), kind, stage=stage, result=result, look=look)
+        _as_in_the_viewer(box, node, symbols, t)
         drawn.boxes[number[id(node)]] = box
         drawn.edges += [(number[id(parent)], number[id(node)]) for parent in node.inputs]
     return digraph(drawn)
+
+
+def _symbols(nodes: Sequence[Any]) -> dict[int, str]:
+    """What nodes are called in formulas, by id: Variables by their names, others by numbers."""
+    kind = lambda node: "v" if node.inputs else "c" if type(node.op) is ConstantOp else "x"
+    own = {id(n): str(n.given_name) for n in nodes if kind(n) == "x" and n.given_name}
+    counts = {letter: count(1) for letter in "vcx"}
+    taken = set(own.values())
+    for node in nodes:
+        fresh = (f"{kind(node)}{i}" for i in counts[kind(node)])
+        own.setdefault(id(node), next(name for name in fresh if name not in taken))
+    return own
+
+
+def _as_in_the_viewer(box: DrawnBox, node: Any, symbols: Mapping[int, str], t: Words) -> None:
+    """The heading and the small lines of a symbol's card."""
+    box.name = symbols[id(node)]
+    if node.inputs:
+        tokens = [
+            notation.symbol(symbols[id(a)]) if id(a) in symbols else notation.plain(a)
+            for a in node.args
+        ]
+        box.formula = written(node, tokens)
+    elif type(node.op) is ConstantOp:
+        box.kind = "const"
+    known = [
+        str(node.known_shape) if node.known_shape else "",
+        str(node.known_dtype) if node.known_dtype is not None else "",
+    ]
+    own = str(node.given_name) if node.given_name and node.given_name != box.name else ""
+    box.small = [*filter(None, [" · ".join(filter(None, (own, " ".join(filter(None, known)))))])]
+    if node.of is not None:
+        box.small.append(t("drawOf", name=symbols.get(id(node.of), _cut(node.of.name))))
 
 
 def _words(node: Any, t: Words) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from minigrad.viz.constants import EDGE
@@ -117,20 +116,29 @@ def _smooth(points: Sequence[Sequence[float]]) -> str:
 
 def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
     """Points along an edge as it is drawn, close enough together to tell what covers it."""
-    out: list[Point] = [(points[0][0], points[0][1])]
+    return [(points[0][0], points[0][1]), *chain.from_iterable(pieces(points))]
+
+
+def pieces(points: Sequence[Sequence[float]]) -> Iterator[Iterator[Point]]:
+    """Those from each point of an edge to the next, which is the last of them."""
     turns = turn_of(points) >= 0
-    pieces = [(a, b, b) for a, b in pairwise(points)] if turns else _cubics(points)
-    for (a, b), (c, d, end) in zip(points, pieces, strict=False):
-        steps = max(1, math.ceil((abs(end[0] - a) + abs(end[1] - b)) / DENSE))
-        for u in (k / steps for k in range(1, steps + 1)):
-            if turns:
-                out.append((a + (end[0] - a) * u, b + (end[1] - b) * u))
-            else:
-                v = 1 - u
-                weights = (v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u)
-                x, y = (
-                    sum(map(operator.mul, weights, along))
-                    for along in zip((a, b), c, d, end, strict=True)
-                )
-                out.append((x, y))
-    return out
+    drawn = [(a, b, b) for a, b in pairwise(points)] if turns else _cubics(points)
+    for begin, (c, d, end) in zip(points, drawn, strict=False):
+        yield _along(begin, c, d, end, turns)
+
+
+def _along(
+    a: Sequence[float], c: Sequence[float], d: Sequence[float], end: Sequence[float], straight: bool
+) -> Iterator[Point]:
+    steps = max(1, math.ceil((abs(end[0] - a[0]) + abs(end[1] - a[1])) / DENSE))
+    for k in range(1, steps + 1):
+        u = k / steps
+        if straight:
+            yield a[0] + (end[0] - a[0]) * u, a[1] + (end[1] - a[1]) * u
+            continue
+        v = 1 - u
+        p, q, r, s = v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u
+        yield (
+            p * a[0] + q * c[0] + r * d[0] + s * end[0],
+            p * a[1] + q * c[1] + r * d[1] + s * end[1],
+        )

@@ -81,6 +81,16 @@ def keeps(trace: Mapping[str, Any]) -> bool:
     )
 
 
+def rows(trace: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The columns that each node's card has a row for: all, but not for a value that an engine's
+    graph does not keep."""
+    computed = (step for step in trace["steps"] if step["phase"] == "primal")
+    unkept = {s["node"] for s in computed if not s["writes"] and "fails" not in s}
+    columns = trace["columns"]
+    fewer = [column for column in columns if column["key"] != "v"]
+    return {n["id"]: fewer if n["id"] in unkept else columns for n in trace["nodes"]}
+
+
 def column_of(step: Mapping[str, Any]) -> str:
     """The column (v, d or g) that gives a step its colour and dash: that of its first write,
     else that of its phase.

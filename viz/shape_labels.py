@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import SHAPE
-from minigrad.viz.edges import Point, Rectangle, waypoints
+from minigrad.viz.edges import Point, Rectangle, pieces, waypoints
 from minigrad.viz.layout.lines import turn_of
 
 LETTER = SHAPE["letter"]
@@ -35,7 +35,7 @@ TIP_AFTER, TIP_ACROSS = (
 # above an edge that runs back between two lines: from its right end to the left, in so many shifts
 BACK, HIGHER, SHIFT, SHIFTS = (SHAPE[name] for name in ("back", "higher", "shift", "shifts"))
 STRIDE, FARTHEST = SHAPE["stride"], SHAPE["farthest"]  # along an edge, in points of it
-CELL = SHAPE["cell"]
+CELL, FINE, SHORT = SHAPE["cell"], SHAPE["fine"], SHAPE["short"]  # in cells, those of a piece
 
 
 class ShapeLabel(NamedTuple):
@@ -74,51 +74,70 @@ class _Standing:
     """
 
     def __init__(self, edges: Iterable[Sequence[Point]], boxes: Iterable[Rectangle]) -> None:
-        self._edges: dict[tuple[int, int], list[tuple[Rectangle, int]]] = {}
         self._boxes: dict[tuple[int, int], list[Rectangle]] = {}
-        self._points = list(edges)
-        self._along: dict[int, list[Point]] = {}
-        for i, points in enumerate(self._points):
-            # between two of its points an edge keeps to their box
-            for (a, b), (c, d) in pairwise(points):
-                box = Rectangle(min(a, c), min(b, d), max(a, c), max(b, d)).grown(1)
-                for cell in _cells(box):
-                    self._edges.setdefault(cell, []).append((box, i))
+        self._points: dict[tuple[int, int], list[Point]] = {}  # along long pieces of edges
+        # of short pieces, whose points are found when they are asked for
+        self._pieces: dict[tuple[int, int], list[tuple[Rectangle, Sequence[Point], int]]] = {}
+        self._along: dict[int, list[list[Point]]] = {}
+        for points in edges:
+            self._edge(points)
         for box in boxes:
             self.add(box)
 
+    def _edge(self, points: Sequence[Point]) -> None:
+        long = []
+        for k, ((a, b), (c, d)) in enumerate(pairwise(points)):
+            # between two of its points an edge keeps to their box
+            box = Rectangle(min(a, c) - 1, min(b, d) - 1, max(a, c) + 1, max(b, d) + 1)
+            cells = _cells(box, CELL)
+            if len(cells) > SHORT:
+                long.append(k)
+                continue
+            for cell in cells:
+                self._pieces.setdefault(cell, []).append((box, points, k))
+        found = self._pieces_of(points) if long else []
+        for k in long:
+            for x, y in found[k]:
+                self._points.setdefault((int(x // FINE), int(y // FINE)), []).append((x, y))
+
+    def _pieces_of(self, points: Sequence[Point]) -> list[list[Point]]:
+        """The waypoints of an edge, piece by piece."""
+        if id(points) not in self._along:
+            found = self._along[id(points)] = [list(piece) for piece in pieces(points)]
+            found[0].insert(0, points[0])
+        return self._along[id(points)]
+
     def add(self, box: Rectangle) -> None:
-        for cell in _cells(box):
+        for cell in _cells(box, CELL):
             self._boxes.setdefault(cell, []).append(box)
 
-    def cost(self, box: Rectangle) -> int:
-        """0 where nothing stands; else how much of it: each box counts like five points of an
-        edge.
+    def cost(self, box: Rectangle, most: float) -> int:
+        """0 where nothing stands; else how much of it, or at least `most`: each box counts like
+        five points of an edge.
         """
-        edges = {
-            i for cell in _cells(box) for piece, i in self._edges.get(cell, ()) if piece.meets(box)
+        x0, y0, x1, y1 = box
+        cells = _cells(box, CELL)
+        met = {
+            id(other) for cell in cells for other in self._boxes.get(cell, ()) if other.meets(box)
         }
-        boxes = {
-            id(other)
-            for cell in _cells(box)
-            for other in self._boxes.get(cell, ())
-            if other.meets(box)
+        near = {
+            (id(points), k): points
+            for cell in cells
+            for piece, points, k in self._pieces.get(cell, ())
+            if piece.meets(box)
         }
-        return 5 * len(boxes) + sum(box.holds(point) for i in edges for point in self._waypoints(i))
+        along = (self._pieces_of(points)[k] for (_, k), points in near.items())
+        cost = 5 * len(met)
+        for points in chain(along, (self._points.get(cell, ()) for cell in _cells(box, FINE))):
+            if cost >= most:
+                break
+            cost += sum([x0 < x < x1 and y0 < y < y1 for x, y in points])
+        return cost
 
-    def _waypoints(self, i: int) -> list[Point]:
-        if i not in self._along:
-            self._along[i] = waypoints(self._points[i])
-        return self._along[i]
 
-
-def _cells(box: Rectangle) -> list[tuple[int, int]]:
-    columns = range(math.floor(box.x0 / CELL), math.floor(box.x1 / CELL) + 1)
-    return [
-        (i, j)
-        for i in columns
-        for j in range(math.floor(box.y0 / CELL), math.floor(box.y1 / CELL) + 1)
-    ]
+def _cells(box: Rectangle, size: float) -> list[tuple[int, int]]:
+    x0, y0, x1, y1 = (int(end // size) for end in box)
+    return [(i, j) for i in range(x0, x1 + 1) for j in range(y0, y1 + 1)]
 
 
 def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
@@ -194,7 +213,8 @@ def _levels(own: Sequence[float], ports: Sequence[float], last: bool) -> list[fl
     """
     outer = [own[-1] + BELOW, own[0] - ABOVE] if last else [own[0] - ABOVE, own[-1] + BELOW]
     inside = [(a + b) / 2 + MIDDLE for a, b in pairwise(own)]
-    beside = [(a + b) / 2 + MIDDLE for a, b in pairwise(ports) if a in own or b in own]
+    mine = set(own)
+    beside = [(a + b) / 2 + MIDDLE for a, b in pairwise(ports) if a in mine or b in mine]
     return [outer[0], *inside, outer[1], *beside]
 
 
@@ -208,7 +228,7 @@ def _first_clear(found: Iterable[ShapeLabel], standing: _Standing) -> ShapeLabel
     """The first label that meets nothing, or else the one that meets least."""
     best: tuple[int, ShapeLabel] | None = None
     for label in found:
-        cost = standing.cost(label.box)
+        cost = standing.cost(label.box, math.inf if best is None else best[0])
         if best is None or cost < best[0]:
             best = cost, label
         if cost == 0:

@@ -8,7 +8,7 @@ buffer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import numpy
@@ -16,7 +16,7 @@ from ..errors import ProgramError
 from ..watch import notation, sentences
 from ..watch.trace_document import TraceDocument
 from ..watch.values import value
-from .instructions import Literal
+from .instructions import Instruction, Literal
 from .lower import Lowered
 from .memory import Facts, deaths, plain_peak, total_bytes
 from .run import Replayer, interpret
@@ -52,11 +52,37 @@ def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
     return _ProgramWriter(program, values, facts, Lowered(program, facts, numpy)).trace
 
 
+def names_of(program: Program) -> dict[int, str]:
+    """What values are called in pictures: as the program calls them, else x1 for an input, p1 for a
+    captured tensor, c1 for a constant, v1 for a result."""
+    results = [n for instruction in program.instructions for n in instruction.outputs]
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    for prefix, numbers in zip(
+        "xpcv", (program.inputs, program.captured, program.constants, results), strict=True
+    ):
+        for count, number in enumerate(numbers, 1):
+            name = program.names.get(number) or f"{prefix}{count}"
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            found[number] = name
+    return found
+
+
+def operands_of(instruction: Instruction, names: Mapping[int, str]) -> list[notation.Token]:
+    """The operands of an instruction in a formula."""
+    return [
+        notation.plain(o.value) if type(o) is Literal else notation.symbol(names[o])
+        for o in instruction.operands
+    ]
+
+
 class _ProgramWriter(TraceDocument):
     def __init__(self, program: Program, values: Sequence[Any], facts: Any, lowered: Any) -> None:
         self.program, self.values, self.facts, self.lowered = program, values, facts, lowered
         super().__init__()
-        self.ids: dict[int, str] = {}
+        self.ids = names_of(program)
         self.lay: dict[int, list[str]] = {}  # offset in the arena -> values that lay there
         self._given()
         self._instructions()
@@ -69,22 +95,15 @@ class _ProgramWriter(TraceDocument):
         inputs = [self.ids[n] for n in program.inputs]
         self.trace = self.finished(program.name, inputs, list(dict.fromkeys(names)), memory=memory)
 
-    def _name(self, number: int, prefix: str, count: int) -> str:
-        name = self.program.names.get(number) or f"{prefix}{count}"
-        while name in self.by_id:
-            name += "'"
-        self.ids[number] = name
-        return name
-
     def _given(self) -> None:
         roles = (
-            ("input", "x", self.program.inputs),
-            ("param", "p", self.program.captured),
-            ("const", "c", self.program.constants),
+            ("input", self.program.inputs),
+            ("param", self.program.captured),
+            ("const", self.program.constants),
         )
-        for kind, prefix, numbers in roles:
-            for count, number in enumerate(numbers, 1):
-                name, shown = self._name(number, prefix, count), value(self.values[number])
+        for kind, numbers in roles:
+            for number in numbers:
+                name, shown = self.ids[number], value(self.values[number])
                 self._node(number, name, kind, [])
                 role = {"input": "input", "param": "parameter", "const": "constant"}[kind]
                 formula, say = sentences.given(name, role, shown)
@@ -94,19 +113,14 @@ class _ProgramWriter(TraceDocument):
         program = self.program
         dying = deaths(program, self.facts)
         results = set(program.outputs)
-        count = 0
         for at, instruction in enumerate(program.instructions):
-            operands = [
-                notation.plain(o.value) if type(o) is Literal else notation.symbol(self.ids[o])
-                for o in instruction.operands
-            ]
+            operands = operands_of(instruction, self.ids)
             read = [[self.ids[n], "v"] for n in dict.fromkeys(instruction.reads())]
             stage = STAGES.get(
                 instruction.phase, "third backward" if "backward" in instruction.phase else "primal"
             )
             for index, number in enumerate(instruction.outputs):
-                count += 1
-                name = self._name(number, "v", count)
+                name = self.ids[number]
                 expression = notation.expression(
                     instruction.primitive, operands, instruction.params
                 )

@@ -131,7 +131,13 @@ def test_the_table_of_a_recorded_graph_says_which_values_were_not_kept(show):
     w = mg.tensor([1.0, 2.0], requires_grad=True)
     loss = ((w * mg.tensor([3.0, 4.0]) - mg.tensor([1.0, 0.0])) ** 2).mean()
     trace = viz.trace_of(loss, names={"w": w})
-    cells = show(trace, step=len(trace["steps"])).locator("td.mg-c-v").all_inner_texts()
+    viewer = show(trace, step=len(trace["steps"]))
+    cells = viewer.locator("td.mg-c-v").all_inner_texts()
     constants = [n["id"] for n in trace["nodes"] if n["kind"] == "const"]
     assert constants == ["c1", "c2"]
     assert cells == ["[1, 2]", "[3, 4]", "not kept", "not kept", "[2, 8]", "not kept", "34"]
+    drawn = [
+        viewer.locator(f".mg-node[data-node='{node['id']}'] .mg-row[data-col='v']").count()
+        for node in trace["nodes"]
+    ]
+    assert drawn == [cell != "not kept" for cell in cells], "no empty row in a card"

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from minigrad.viz.adapters import Writer
 from minigrad.viz.adapters.writer import known_operation
+from minigrad.viz.layout import with_layout
+from minigrad.viz.layout.measure import row_height
 
 import minigrad as mg
 from minigrad import viz
@@ -429,6 +431,18 @@ def test_a_recorded_operation_is_written_with_its_parameters_and_names_for_const
     for written in ("c1 − x", "v1^2", "v2 − c2", "sum(v3, axis 0)"):
         assert written in text
     assert check_laws(viz.show(y).trace) == []
+
+
+def test_a_recorded_constant_has_the_callers_name_and_a_card_no_row_for_a_value_not_kept():
+    w = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    rows = mg.tensor([[5.0, 6.0], [7.0, 8.0]])
+    loss = (rows @ w).sum()
+    trace = viz.show(loss).trace
+    assert [text_of(n["expr"]) for n in trace["nodes"] if n["kind"] == "op"] == ["rows @ w"]
+    place, moments = with_layout(trace), viz.to_svg(trace, step=len(trace["steps"]))
+    high = {name: box["h"] for name, box in place["layout"]["nodes"].items()}
+    assert high["rows"] - high["v1"] == row_height([2, 2])
+    assert moments.count('class="ring-v"') == 3, "of w, of rows, of the result"
 
 
 def test_a_model_s_loss_shows_its_parameters_and_constants():

@@ -13,6 +13,7 @@ from minigrad.viz.drawing import digraph, drawing_class
 from minigrad.viz.drawn_graph import DrawnBox, DrawnGraph
 from minigrad.viz.layout import wasi
 from minigrad.viz.picture import xdot
+from minigrad.viz.reading import heading_runs, plain
 from minigrad.viz.texts import words
 
 import minigrad as mg
@@ -519,12 +520,23 @@ def test_the_painted_picture_shows_every_box(tmp_path):
 # ----------------------------------------------------------------------------- what has not run yet
 
 
+def pictured(drawing):
+    """The headings of the cards of a picture, and what their small lines say."""
+    boxes = [drawing.drawn.boxes[key].as_node(key) for key in drawing.drawn.in_order()]
+    return [plain(heading_runs(b)) for b in boxes], [", ".join(b["lines"]) for b in boxes]
+
+
 def test_a_program_is_drawn_with_its_names():
     from minigrad.program import trace
 
     program = trace(lambda x, w: (x @ w).tanh().sum(), mg.ones(2, 3), mg.ones(3, 4))
     _, edges = boxes_of(viz.draw_graph(program))
     assert {("x", "%2 = matmul"), ("w", "%2 = matmul"), ("%2 = matmul", "%3 = tanh")} <= edges
+    heads, captions = pictured(viz.draw_graph(program))
+    assert heads == ["x", "w", "v1 = x @ w", "v2 = tanh v1", "v3 = sum(v2, axes 0, 1)"]
+    assert captions == ["(2, 3) float32", "(3, 4) float32", *["(2, 4) float32"] * 2, "float32"]
+    shown = viz.show(program, mg.ones(2, 3), mg.ones(3, 4)).trace
+    assert heads == [plain(heading_runs(node)) for node in shown["nodes"]], "as in the viewer"
     with pytest.raises(ValueError, match="3 instructions, too many"):
         viz.draw_graph(program, limit=2)
 
@@ -538,6 +550,10 @@ def test_a_static_graph_tells_given_nodes_from_derivatives():
     assert ("x1", "exp(x1)") in edges and ("exp(x1)", "(exp(x1)+1)") in edges
     source = viz.draw_graph([x4, g]).source
     assert source.count("dotted") == len(boxes) - 4 and "of exp(x1)" in source
+    heads, captions = pictured(viz.draw_graph([x4, g]))
+    shown = viz.show([x4, g], {x1: 1.0}).trace
+    assert heads == [plain(heading_runs(node)) for node in shown["nodes"]], "as in the viewer"
+    assert captions == ["", "", "", "", "of v3", "of v3", "of v3", "of v1", "of v1"]
     deep = x1
     for _ in range(3_000):
         deep = deep + 1

@@ -5,7 +5,7 @@ lines.
 import pytest
 from minigrad.viz.edges import waypoints
 from minigrad.viz.labels import Rectangle, labels_of
-from minigrad.viz.layout import with_lines
+from minigrad.viz.layout import layout, with_lines
 from minigrad.viz.layout.lines import turn_of
 from minigrad.viz.shape_labels import shape_labels
 from minigrad.viz.texts import words
@@ -13,6 +13,7 @@ from minigrad.viz.texts import words
 import minigrad as mg
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
+from tests.helpers.work_count import work
 
 
 def long_chain(x):
@@ -166,3 +167,16 @@ def test_a_step_without_numbers_and_the_beginning_have_no_labels():
         labels_of(trace, None, (), words()) == []
         and labels_of(trace, trace["steps"][0], (), words()) == []
     )
+
+
+def test_the_work_for_the_shapes_of_a_value_that_many_operations_use_grows_with_what_is_drawn():
+    """Not with the third power of the number of operations: each label looks at the points near
+    it, and not at all those of all edges."""
+
+    def many(n):
+        f = lambda x: mg.stack([mg.tanh(x * i) for i in range(n)]).sum()
+        trace = trace_function(f, mg.ones(3, 3), mode="primal", source="")
+        trace["layout"] = layout(trace)
+        return work(shape_labels, trace)
+
+    assert many(40) < 5 * many(20)

@@ -63,7 +63,7 @@ def from_tensor(
     complaint = f"show: the graph has more than {MOST:,} operations; show a part of it."
     nodes = oldest_first([root], MOST, complaint)
     check_results(nodes, {}, "show", ". Show the function that made this tensor.")
-    values, constants = _kept(nodes)
+    values, constants, called = _kept(nodes, known)
     values[root] = _plain(result.array)
     writer = Writer(title or known.of_node(root) or "")
 
@@ -88,7 +88,8 @@ def from_tensor(
     leaves = [node.variable for node in nodes if isinstance(node, Leaf)]
     run = lambda: mg.autograd.grad(result, leaves, start, retain_graph=True, allow_unused=True)
     plain = lambda tensor: _plain(tensor.array)
-    return write_graph(writer, nodes, constants, leaf, operation, root, start, run, plain, {})
+    given = writer, nodes, constants, leaf, operation, root, start, run, plain, {}
+    return write_graph(*given, called=called)
 
 
 def _operation(node: Any) -> Any:
@@ -96,12 +97,16 @@ def _operation(node: Any) -> Any:
     return node.operation if isinstance(node, Pick) else node
 
 
-def _kept(nodes: list[Any]) -> tuple[dict[Any, Any], Constants]:
+def _kept(
+    nodes: list[Any], known: TensorNames
+) -> tuple[dict[Any, Any], Constants, dict[tuple[Any, int], tuple[str, Any]]]:
     """The values that the graph keeps: by node, and those of operands without a gradient by (node,
-    operand's number), None where they were not kept.
+    operand's number), None where they were not kept; and what these are called, with what is equal
+    for the same one.
     """
     values: dict[Any, Any] = {}
     constants: Constants = {}
+    called: dict[tuple[Any, int], tuple[str, Any]] = {}
     for node in nodes:
         if not isinstance(node, OpNode):
             continue
@@ -117,9 +122,10 @@ def _kept(nodes: list[Any]) -> tuple[dict[Any, Any], Constants]:
                 parent = node.next_functions[source][0]
                 if parent is None:
                     constants[node, source] = _plain(value)
+                    called[node, source] = known.of_array(value) or "", id(value)
                 elif tuple(np.shape(_plain(value))) == tuple(parent.shape):
                     values.setdefault(parent, _plain(value))
-    return values, constants
+    return values, constants, called
 
 
 def _plain(value: Any) -> Any:

@@ -91,7 +91,7 @@ class _StaticGraphWriter(TraceDocument):
         form = ((), "") if known is None else (known.shape, str(known.dtype))
         entry = self.add_node(name, kind, expr, *form, stage)
         if not given:
-            entry["op"] = self._operation(node)
+            entry["op"] = operation(node)
         if node.given_name and node.given_name != name:
             entry["name"] = str(node.given_name)
         if node.of is not None and node.of in self.ids:
@@ -138,23 +138,13 @@ class _StaticGraphWriter(TraceDocument):
         prefix = "x" if node in self.feeds else "c" if given else "v"
         return next(name for n in count(1) if (name := f"{prefix}{n}") not in taken)
 
-    def _operation(self, node: Node) -> str:
-        primitive = getattr(node.op, "primitive", None)
-        return str(
-            getattr(primitive, "name", None)
-            or getattr(node.op, "label", None)
-            or type(node.op).__name__.removesuffix("Op").lower()
-        )
-
     def _expression(self, node: Node) -> list[Any]:
         """How the node is made, of the names of its operands and the numbers among them."""
-        return self._written(
-            node,
-            [
-                notation.symbol(self.ids[a]) if isinstance(a, Node) else notation.plain(a)
-                for a in node.args
-            ],
+        symbols = (
+            notation.symbol(self.ids[a]) if isinstance(a, Node) else notation.plain(a)
+            for a in node.args
         )
+        return written(node, [*symbols])
 
     def _arithmetic(self, node: Node) -> list[Any] | None:
         """How the node is made, of numbers; None where an operand is an array."""
@@ -163,29 +153,30 @@ class _StaticGraphWriter(TraceDocument):
         held = [self.values[a].array if isinstance(a, Node) else a for a in node.args]
         if not held or any(getattr(h, "ndim", 0) for h in held):
             return None
-        return self._written(
-            node,
-            [
-                notation.num(document_value(h), "v") if isinstance(a, Node) else notation.plain(h)
-                for a, h in zip(node.args, held, strict=True)
-            ],
+        numbers = (
+            notation.num(document_value(h), "v") if isinstance(a, Node) else notation.plain(h)
+            for a, h in zip(node.args, held, strict=True)
         )
+        return written(node, [*numbers])
 
-    def _written(self, node: Node, operands: list[Any]) -> list[Any]:
-        primitive = getattr(node.op, "primitive", None)
-        if isinstance(primitive, Primitive) and len(operands) == len(node.args):
-            return notation.expression(primitive, operands, node.params)
-        inner = [
-            token
-            for i, operand in enumerate(operands)
-            for token in ([notation.op(","), operand] if i else [operand])
-        ]
-        return [
-            {"t": "fn", "text": self._operation(node)},
-            notation.op("("),
-            *inner,
-            notation.op(")"),
-        ]
+
+def operation(node: Node) -> str:
+    """What the operation of a node is called."""
+    primitive = getattr(node.op, "primitive", None)
+    return str(
+        getattr(primitive, "name", None)
+        or getattr(node.op, "label", None)
+        or type(node.op).__name__.removesuffix("Op").lower()
+    )
+
+
+def written(node: Node, operands: list[Any]) -> list[Any]:
+    """How a node is made, of the tokens of its operands."""
+    primitive = getattr(node.op, "primitive", None)
+    if isinstance(primitive, Primitive) and len(operands) == len(node.args):
+        return notation.expression(primitive, operands, node.params)
+    inner = [token for one in operands for token in (notation.op(","), one)][1:]
+    return [{"t": "fn", "text": operation(node)}, notation.op("("), *inner, notation.op(")")]
 
 
 def _short(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad.viz.constants import CARD
 from minigrad.viz.numbers import brief, grid, spread
-from minigrad.viz.reading import TextRun, heading_runs
+from minigrad.viz.reading import TextRun, heading_runs, rows
 from minigrad.viz.speech import caption_lines
 from minigrad.viz.texts import words
 
@@ -113,6 +113,7 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         other = len(brief(theirs)) if kind_of(shapes[node]) == "line" else 0
         widest[node] = widest.get(node, 0) + 3 + other
     out: dict[str, tuple[float, float]] = {}
+    columns = rows(trace)
     for node in trace["nodes"]:
         small = caption_lines(node, words())
         heading = text_width(heading_runs(node)) * (DRAWN if "lines" in node else 1.0)
@@ -122,7 +123,7 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         height = (
             HEAD
             + len(small) * CAPTION
-            + len(trace["columns"]) * row_height(shapes[node["id"]])
+            + len(columns[node["id"]]) * row_height(shapes[node["id"]])
             + PAD
         )
         out[node["id"]] = (float(round(width)), float(height))

@@ -11,7 +11,7 @@ from minigrad.viz.edges import Rectangle, curve
 from minigrad.viz.labels import Label, labels_of
 from minigrad.viz.picture.card import Moment, card
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
-from minigrad.viz.reading import keeps, shown_column
+from minigrad.viz.reading import keeps, rows, shown_column
 from minigrad.viz.shape_labels import shape_labels
 from minigrad.viz.texts import Words
 
@@ -30,6 +30,7 @@ class GraphPicture:
         self.place = trace["layout"]
         self.shapes = shape_labels(trace)
         self.keeping = keeps(trace)
+        self.rows = rows(trace)
         beside = trace.get("beside", {}).get("cells", ())
         self.theirs = {(node, column): value for node, column, value in beside}
         self.final = {}  # how many steps make a cell's value; a sum that grows is not compared
@@ -61,7 +62,7 @@ class GraphPicture:
             box = self.place["nodes"][node["id"]]
             around = Rectangle(box["x"], box["y"], box["x"], box["y"])
             if view is None or view.meets(around.grown(max(box["w"], box["h"]))):
-                marks.append(card(node, box, trace["columns"], moment, self.words))
+                marks.append(card(node, box, self.rows[node["id"]], moment, self.words))
         for label in labels_of(trace, step, self.shapes, self.words):
             marks += _number(label, now)
         return marks

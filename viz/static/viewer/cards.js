@@ -76,12 +76,14 @@ const smooth = (points) =>
     .join("");
 
 // Points along a wire as it is drawn, close enough together to tell what covers it.
-export function waypoints(points) {
-  const out = [points[0]],
-    turns = turnOf(points) >= 0,
-    pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
-  pieces.forEach(([c, d, end], i) => {
+export const waypoints = (points) => pieces(points).flat();
+// Those from each point of a wire to the next.
+export function pieces(points) {
+  const turns = turnOf(points) >= 0,
+    drawn = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
+  return drawn.map(([c, d, end], i) => {
     const [a, b] = points[i],
+      out = i ? [] : [points[0]],
       steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
     for (let k = 1; k <= steps; k++) {
       const u = k / steps,
@@ -93,8 +95,8 @@ export function waypoints(points) {
           : [mix(a, c[0], d[0], end[0]), mix(b, c[1], d[1], end[1])],
       );
     }
+    return out;
   });
-  return out;
 }
 
 // Where a wire turns back between two lines: the number of the point at the right end of its way

@@ -62,4 +62,12 @@ export const keeps = ({ nodes, columns, steps }) =>
   nodes.some((node) => node.saved?.length) &&
   (columns.some((c) => c.key === "g") || steps.some((step) => step.free?.length));
 
+// The nodes whose values an engine's graph does not keep.
+export const unkeptOf = ({ steps }) =>
+  new Set(
+    steps
+      .filter((step) => step.phase === "primal" && !step.writes[0] && !step.fails)
+      .map((step) => step.node),
+  );
+
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? constants.phases[step.phase] ?? "v";

@@ -14,7 +14,7 @@ import {
   stageOf,
 } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
-import { columnOf, keeps, key, nodesOf } from "./fold.js";
+import { columnOf, keeps, key, nodesOf, unkeptOf } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
@@ -105,7 +105,9 @@ export function drawGraph(
       s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }),
       more,
     );
-  const keeping = keeps(trace),
+  const unkept = unkeptOf(trace),
+    rowsOf = (id) => columns.filter((c) => c.key !== "v" || !unkept.has(id)),
+    keeping = keeps(trace),
     frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
   const theirs = cellsBeside(trace);
@@ -267,7 +269,7 @@ export function drawGraph(
       if (!box) continue;
       const card = group
         ? drawGroup(group, box, columns, sizeOf(group))
-        : drawCard(byId.get(id), box, columns, t, keeping);
+        : drawCard(byId.get(id), box, rowsOf(id), t, keeping);
       card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
       over.append(card.group);
@@ -559,7 +561,7 @@ export function drawGraph(
         const cell = key(node.id, column.key),
           value = state.get(cell);
         const other = preview?.has(cell) ? theirs.get(cell) : theirs.shown(cell, state);
-        card.rows.get(column.key).show(preview?.get(cell) ?? value, other);
+        card.rows.get(column.key)?.show(preview?.get(cell) ?? value, other);
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
       const unborn = group
@@ -603,8 +605,9 @@ export function drawGraph(
       ([id, column]) => {
         const card = cards.get(standsFor.get(id));
         if (!card) return;
-        marked.push(card.group, card.rows.get(column).value);
-        marked.slice(-2).forEach((element) => element.classList.add(kind));
+        const own = [card.group, card.rows.get(column)?.value].filter(Boolean);
+        own.forEach((element) => element.classList.add(kind));
+        marked.push(...own);
       };
     (step.reads ?? []).forEach(mark("mg-read"));
     (step.writes ?? []).forEach(mark("mg-write"));

@@ -4,14 +4,15 @@
 // further along one of them. The same places as in viz/shape_labels.py.
 
 import constants from "./constants.json" with { type: "json" };
-import { turnOf, waypoints } from "./cards.js";
+import { pieces, turnOf, waypoints } from "./cards.js";
 import { s } from "./dom.js";
 
 // What the lengths mean is said in viz/shape_labels.py.
 const { letter: LETTER, room: LEAST_ROOM, squeezed: SQUEEZED } = constants.shape;
 const { above: ABOVE, below: BELOW, middle: MIDDLE } = constants.shape;
 const { ascent: ASCENT, descent: DESCENT, before: BEFORE, gap: GAP } = constants.shape;
-const { tip: SHAPE_TIP, back: BACK, higher: HIGHER, cell: CELL } = constants.shape;
+const { tip: SHAPE_TIP, back: BACK, higher: HIGHER } = constants.shape;
+const { cell: CELL, fine: FINE, short: SHORT } = constants.shape;
 const { shift: SHIFT, shifts: MOST_SHIFTS, stride: STRIDE, farthest: FARTHEST } = constants.shape;
 
 const letters = (shape) => Array.from(shape).length;
@@ -24,51 +25,50 @@ export const shapeBox = ({ shape, x, y, room }) => ({
 });
 const pairs = (all) => all.slice(1).map((one, i) => [all[i], one]);
 
-// What stands in a picture, found by its place: the edges (their points), and the boxes of what a
-// shape should not meet.
+// What stands in a picture, found by its place: the edges (of short pieces the box, of long ones
+// the points), and the boxes of what a shape should not meet.
 function standingThings(edges, boxes) {
   const cells = new Map(),
     along = new Map();
-  const under = ({ x0, y0, x1, y1 }) => {
+  const under = ({ x0, y0, x1, y1 }, size, sign = " ") => {
     const found = [];
-    for (let i = Math.floor(x0 / CELL); i <= Math.floor(x1 / CELL); i++)
-      for (let j = Math.floor(y0 / CELL); j <= Math.floor(y1 / CELL); j++) found.push(`${i} ${j}`);
+    for (let i = Math.floor(x0 / size); i <= Math.floor(x1 / size); i++)
+      for (let j = Math.floor(y0 / size); j <= Math.floor(y1 / size); j++) found.push(i + sign + j);
     return found;
   };
-  const add = (box) => {
-    for (const cell of under(box)) {
-      if (!cells.has(cell)) cells.set(cell, []);
-      cells.get(cell).push(box);
-    }
+  const put = (cell, one) => {
+    if (!cells.has(cell)) cells.set(cell, []);
+    cells.get(cell).push(one);
   };
-  for (const points of edges) {
-    // between two of its points a edge keeps to their box
-    for (const [[a, b], [c, d]] of pairs(points))
-      add({
-        points,
-        x0: Math.min(a, c) - 1,
-        y0: Math.min(b, d) - 1,
-        x1: Math.max(a, c) + 1,
-        y1: Math.max(b, d) + 1,
-      });
-  }
-  boxes.forEach(add);
-  const pointsOf = (points) => {
-    if (!along.has(points)) along.set(points, waypoints(points));
+  const add = (box) => under(box, CELL).forEach((cell) => put(cell, box));
+  const piecesOf = (points) => {
+    if (!along.has(points)) along.set(points, pieces(points));
     return along.get(points);
   };
-  // 0 where nothing stands; else how much of it: each box counts like five points of a edge.
-  const cost = (box) => {
-    const met = new Set(
-      under(box)
-        .flatMap((cell) => cells.get(cell) ?? [])
-        .filter((one) => overlap(one, box)),
-    );
-    const crossing = new Set([...met].flatMap(({ points }) => (points ? [points] : [])));
-    const dots = [...crossing]
-      .flatMap(pointsOf)
-      .filter(([x, y]) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1);
-    return dots.length + 5 * [...met].filter(({ points }) => !points).length;
+  for (const points of edges) {
+    // between two of its points an edge keeps to their box
+    pairs(points).forEach(([[a, b], [c, d]], k) => {
+      const box = { points, k, x0: Math.min(a, c) - 1, y0: Math.min(b, d) - 1 };
+      box.x1 = Math.max(a, c) + 1;
+      box.y1 = Math.max(b, d) + 1;
+      if (under(box, CELL).length <= SHORT) add(box);
+      else
+        for (const point of piecesOf(points)[k])
+          put(Math.floor(point[0] / FINE) + "," + Math.floor(point[1] / FINE), point);
+    });
+  }
+  boxes.forEach(add);
+  // 0 where nothing stands; else how much of it, or at least most: each box counts like five points
+  // of an edge.
+  const cost = (box, most) => {
+    const within = (all = []) =>
+      all.filter(([x, y]) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1).length;
+    const met = new Set(under(box, CELL).flatMap((cell) => cells.get(cell) ?? []));
+    let sum = 0;
+    for (const one of met)
+      if (overlap(one, box)) sum += one.points ? within(piecesOf(one.points)[one.k]) : 5;
+    for (const cell of under(box, FINE, ",")) if (sum < most) sum += within(cells.get(cell));
+    return sum;
   };
   return { add, cost };
 }
@@ -98,7 +98,7 @@ function shapesOf(edges, standing) {
     sorted = [...edges].sort((a, b) => a.points[0][1] - b.points[0][1]),
     ports = sorted.map(({ points }) => points[0][1]);
   for (const { points, shape } of sorted)
-    if (shape) groups.set(shape, [...(groups.get(shape) ?? []), points]);
+    if (shape) groups.has(shape) ? groups.get(shape).push(points) : groups.set(shape, [points]);
   return [...groups].map(([shape, all], i) => {
     const [first] = all,
       turn = turnOf(first),
@@ -138,9 +138,10 @@ function levelsOf(own, ports, last) {
   const above = own[0] - ABOVE,
     below = own.at(-1) + BELOW,
     between = ([a, b]) => (a + b) / 2 + MIDDLE;
-  const beside = pairs(ports)
-    .filter(([a, b]) => own.includes(a) || own.includes(b))
-    .map(between);
+  const mine = new Set(own),
+    beside = pairs(ports)
+      .filter(([a, b]) => mine.has(a) || mine.has(b))
+      .map(between);
   return [last ? below : above, ...pairs(own).map(between), last ? above : below, ...beside];
 }
 
@@ -154,7 +155,7 @@ function besideEdge(points) {
 function firstClear(found, standing) {
   let best = null;
   for (const shape of found) {
-    const cost = standing.cost(shapeBox(shape));
+    const cost = standing.cost(shapeBox(shape), best?.cost ?? Infinity);
     if (!best || cost < best.cost) best = { cost, shape };
     if (!cost) break;
   }

@@ -3,7 +3,7 @@
 
 import { columnAt, h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
 import { cellsBeside, unlikeText, widenBeside } from "./beside.js";
-import { key, nodesOf } from "./fold.js";
+import { key, nodesOf, unkeptOf } from "./fold.js";
 import {
   captionOf,
   columnMark,
@@ -31,9 +31,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   const { nodes, columns, steps } = trace,
     byId = nodesOf(trace),
     body = h("tbody");
-  const unkept = steps // values that an engine's graph does not keep
-    .filter((step) => step.phase === "primal" && !step.writes[0] && !step.fails)
-    .map((step) => step.node);
+  const unkept = unkeptOf(trace);
   const text = (value) => brief(value, WIDE),
     theirs = cellsBeside(trace);
   let ids = [], // of all rows
@@ -227,7 +225,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const value = state.get(key(source, column));
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
-          lost = column === "v" && unkept.includes(source) ? t("unkept") : "",
+          lost = column === "v" && unkept.has(source) ? t("unkept") : "",
           said = unlike ? unlikeText(value, other, text) : text(value) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
