@@ -31,6 +31,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from . import protocol
+from .stubs import is_blank, unwritten
 
 T = TypeVar("T")
 
@@ -400,12 +401,20 @@ class Exercise:
     # ----------------------------------------------------------------------------------- both sides
 
     def begun(self, returned: Sequence[Returned]) -> list[Returned]:
-        """What came back, with values that are as they were handed out as not started."""
-        told = [self.untouched(b.value) if self.untouched and not b.kind else "" for b in returned]
+        """What came back, with values that are as they were handed out as not started: also a table
+        of which no row is filled in."""
+        told = ["" if b.kind else self._as_handed_out(b.value) for b in returned]
         return [
             Returned(error=say, kind="unfinished") if say else back
             for back, say in zip(returned, told, strict=True)
         ]
+
+    def _as_handed_out(self, value: Any) -> str:
+        if self.untouched:
+            return self.untouched(value)
+        table = value.values() if type(value) is dict else value
+        empty = isinstance(value, dict | list | tuple) and value and all(map(is_blank, table))
+        return unwritten(self.answers[0], None, is_value=True) if self.is_value and empty else ""
 
     def cases(self, rng: np.random.Generator | int, practice: bool = False) -> list[Case]:
         """The cases that a seed (or a generator) gives: always the same ones for the same seed.

@@ -8,6 +8,8 @@ from minigrad.lessons.exercises import lesson10
 from minigrad.lessons.exercises.lesson10 import EXERCISES
 from minigrad.lessons.grading import check, predict
 from minigrad.lessons.grading.checking import check_exercise
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
 
 from minigrad.watch import trace_function
 
@@ -107,3 +109,14 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 def test_the_solutions_are_right_for_random_cases(scope, seed):
     for name in ("adjoint_cat", "adjoint_max_pool"):
         assert check_exercise(EXERCISES[name], [scope[name]], seed).passed
+
+
+def test_an_untouched_table_of_shapes_counts_as_not_begun():
+    """It comes from a submission with nothing in each row; one row makes it begun."""
+    exercise = lesson10.predicted_shapes
+    cases, empty = exercise.cases(0), dict.fromkeys(lesson10.shapes(), ...)
+    begun = [
+        judge(exercise, cases, run_cases(exercise, cases, {"predicted_shapes": table}, 5.0)).started
+        for table in (empty, {**empty, "conv1": (2, 32, 8, 8)}, {**empty, "conv1": (1, 2)})
+    ]
+    assert begun == [False, True, True]
