@@ -157,11 +157,15 @@ def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typ
     viewer.get_by_role("button", name="Stage mode").click()
     page.keyboard.press("PageDown")
     assert step_of(viewer) == k + 1 and "0.6931" in said.inner_text()
+    field.fill(".")
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 2, "a clicker's key for a dark screen is no answer"
     field.fill("3")
     page.keyboard.press("PageDown")
-    assert step_of(viewer) == k + 1 and "3 is not right" in said.inner_text(), "a hint"
+    assert step_of(viewer) == k + 2 and "3 is not right" in said.inner_text(), "a hint"
     page.keyboard.press("PageDown")
-    assert step_of(viewer) == k + 2 and "10" in said.inner_text()
+    assert step_of(viewer) == k + 3 and "10.69" in said.inner_text()
+    page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
     assert step_of(viewer) == k
@@ -559,6 +563,23 @@ def test_on_the_stage_each_step_is_whole_in_letters_that_can_be_read(show, visit
     visit.assert_clean()
 
 
+def test_a_picture_that_is_saved_on_the_stage_has_all_cards_whole(show, visit, tmp_path):
+    viewer = show(trace_function(two_layers, *layers()), 1280, 800, step=7)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    cut = viewer.locator(".mg-cut")
+    faint = cut.count()
+    viewer.get_by_label("View", exact=True).click()
+    with visit.page.expect_download() as download:
+        viewer.get_by_role("button", name="SVG").click()
+    download.value.save_as(tmp_path / "saved.svg")
+    assert cut.count() == faint > 0
+    text = (tmp_path / "saved.svg").read_text(encoding="utf-8")
+    assert 'opacity="0.12"' not in text
+    visit.assert_clean()
+
+
 def six_lines(x1, x2):
     a = mg.log(x1)
     b = x1 * x2
@@ -783,7 +804,8 @@ def test_one_element_fills_its_part_of_the_stage_at_each_step_and_question(show,
     assert before > size[1] / 70
     visit.page.keyboard.press("+")
     assert box.evaluate(LARGE) == pytest.approx(1.25 * before, rel=0.01)
-    visit.page.keyboard.press("-")
+    visit.page.keyboard.press("0")
+    assert box.evaluate(LARGE) == before
     visit.page.keyboard.press("f")
     until(visit.page, "!document.querySelector('.mg-stage')")
     to(viewer, step_at(found, "primal", "v1"))

@@ -60,7 +60,7 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     if (kind === "text") return typed || e.key.length < 2 ? null : moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
-      return () => (e.key === "0" ? graph.fit(true) : zoom(e.key === "-" ? 0.8 : 1.25));
+      return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (e.key === "?") return help;
     if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
     if (stage.on() && e.key === "q") return stage.question;
@@ -76,7 +76,8 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
   }
   const help = () => controls.toggleHelp();
   function zoom(by) {
-    graph.zoomAtStep(by);
+    if (by) graph.zoomAtStep(by);
+    else graph.fit(true);
     if (stage.on()) views.fit(true, by);
   }
   for (const kind of ["pointerdown", "focusin"])

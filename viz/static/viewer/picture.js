@@ -22,8 +22,12 @@ function dressed(from, to) {
 // ground: its colour.
 export function pictureOf(svg, title, formula, sentence, ground, ink) {
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number),
-    copy = svg.cloneNode(true);
+    copy = svg.cloneNode(true),
+    faint = [...svg.querySelectorAll(".mg-cut")], // at the edges of the stage; here all are whole
+    cut = (on) => faint.forEach((card) => card.classList.toggle("mg-cut", on));
+  cut(false);
   dressed(svg, copy);
+  cut(true);
   let tall = height + 4;
   function write(content, size, family) {
     tall += 1.5 * size;

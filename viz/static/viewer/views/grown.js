@@ -15,7 +15,7 @@ export function fitterOf(box) {
     if (!tall) return;
     let zoom = LEAST;
     for (let more = 1; more > 0.04; more /= 2) if (fits(zoom + more)) zoom += more;
-    larger *= by;
+    larger = larger * by || 1;
     box.style.zoom = zoom * larger;
   };
 }

@@ -90,7 +90,7 @@ export const predictView = {
       // at this step.
       next() {
         const here = quiz.next(at()) === at();
-        if (here) answer(form.typed() || null);
+        if (here) answer(form.typed().replace(/^[.b]+$/, "") || null); // a clicker's other keys
         return here;
       },
     };
