@@ -329,6 +329,28 @@ def test_the_overview_in_place_of_a_graph_follows_the_scheme(visit, tmp_path, sc
     visit.assert_clean()
 
 
+def test_a_graph_that_is_seen_whole_stands_in_the_lines_in_which_it_is_largest(show):
+    """It kept the lines that scroll, and 100 operations had a tenth of their size (November
+    2026)."""
+    viewer = show(sines(100), 1280, 800)
+    fit, graph = viewer.get_by_role("button", name="Fit to width"), viewer.locator(".mg-graph")
+    scale = """(root) => {
+        const svg = root.querySelector(".mg-svg");
+        return svg.clientWidth / svg.viewBox.baseVal.width;
+    }"""
+    cut = "e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth"
+    lines = lambda: re.findall(r"M\S+", viewer.locator(".mg-strip-break").get_attribute("d"))
+    before, read = lines(), viewer.evaluate(scale)
+    fit.click()
+    whole = viewer.evaluate(scale)
+    assert not graph.evaluate(cut) and whole > 0.3 and lines() != before
+    viewer.page.keyboard.press("ArrowRight")
+    assert viewer.evaluate(scale) == whole and viewer.locator(".mg-write").count()
+    fit.click()
+    assert viewer.evaluate(scale) == pytest.approx(read, abs=0.01)
+    assert lines() == before
+
+
 @pytest.mark.whole
 def test_the_whole_of_a_graph_in_lines_can_be_seen_at_once(show, visit):
     viewer = show(sines(100))

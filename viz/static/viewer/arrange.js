@@ -132,8 +132,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   function roomOfGraph(found, under) {
     const room = roomBelow(root, graph);
     if (isPhone(root)) return Math.max(LOWEST, room - table.least() - BETWEEN);
-    const tall = graph.flat().height * graph.comfortable,
-      few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - tall);
+    const few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - graph.tall());
     const below = found
       ? under && Math.min(source.box.offsetHeight, SOURCE)
       : Math.min(right.offsetHeight, few);

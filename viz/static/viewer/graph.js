@@ -39,7 +39,7 @@ const STROKE = constants.number.stroke; // half the stroke of a card that is wri
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85,
   LEAST_ON_STAGE = 1 / 735;
-const STAGE_LINES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
+const LINE_SHARES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
 const LONG = 1400; // units across which most screens show no graph in one piece
@@ -127,6 +127,7 @@ export function drawGraph(
     noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
   let zoom = 1,
     byReader = false,
+    entire = false, // the reader has asked to see all of it
     followed = [], // the nodes that were last brought into view
     marked = [],
     lit = [],
@@ -169,14 +170,14 @@ export function drawGraph(
     attend(at);
     changed();
   }
-  const placed = () => (onStage ? filling() : (lines() ?? narrowed()));
+  const placed = () => (onStage ? filling() : entire ? largest() : (lines() ?? narrowed()));
   // On the stage: in one line or in several, whichever leaves the boxes larger; where none can be
   // read from the last row, as large as that needs, around the node that the step is about.
   function filling() {
     const found = largest(),
       least = leastOnStage();
     if (scaleOnStage(found) >= least) return found;
-    const [across, down] = roomOnStage(),
+    const [across, down] = roomNow(),
       several = inLines(flat, joined, across / least),
       one = squeezed(flat, 0),
       fits = several?.lines.every((line) => (line.bottom - line.top) * least <= down);
@@ -187,18 +188,20 @@ export function drawGraph(
     return fits && apart(several) <= apart(one) ? several : one;
   }
   const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
-  function roomOnStage() {
+  function roomNow() {
     const strips = strip.getBoundingClientRect().height; // gone where all fits
-    return [scroll.clientWidth - 2, scroll.clientHeight + strips - 2];
+    return [scroll.clientWidth - 2, (onStage ? scroll.clientHeight + strips : highest()) - 2];
   }
   function scaleOnStage({ width, height } = largest()) {
-    const [across, down] = roomOnStage();
+    const [across, down] = roomNow();
     return Math.min(across / width, down / height);
   }
   function largest() {
-    const [across, down] = roomOnStage(),
+    const [across, down] = roomNow(),
       one = squeezed(flat, (flat.height * across) / down),
-      several = STAGE_LINES.map((share) => inLines(flat, joined, flat.width * share));
+      even = Math.sqrt((flat.height * across) / flat.width / down), // lines that fill the room
+      shares = [...LINE_SHARES, even, 1.2 * even, 1.4 * even],
+      several = shares.map((share) => inLines(flat, joined, flat.width * share));
     return [one, ...several.filter(Boolean)].reduce((best, other) =>
       scaleOnStage(other) > scaleOnStage(best) ? other : best,
     );
@@ -448,9 +451,15 @@ export function drawGraph(
     if (followed.length) follow(followed, false);
   }
   const highest = () => parseFloat(getComputedStyle(scroll).maxHeight) || Infinity; // in pixels
-  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader
-  // may ask for the whole width, and, asking again, come back.
-  function fit(asked = false) {
+  // All of it at once, and, asked again, back. In which lines it is largest is found out.
+  function fitAll() {
+    const all = Math.min(1, whole(), (highest() - 2) / place.height);
+    entire = Math.abs(zoom - all) > 0.005;
+    byReader = false;
+    changed();
+  }
+  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge.
+  function fit() {
     if (!scroll.clientWidth) return;
     const most = highest(),
       line = Math.min(1, whole()),
@@ -458,8 +467,7 @@ export function drawGraph(
       fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
       scrolls = line < LEGIBLE && !place.lines,
       legible = fits ? all : scrolls ? together(most) : line;
-    if (asked) byReader = Math.abs(zoom - all) > 0.005;
-    zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
+    zoomTo(byReader ? zoom : entire ? all : legible);
   }
   // The scale at which a box shows together what any step touches, where that can be read.
   const together = (most) =>
@@ -775,7 +783,7 @@ export function drawGraph(
       "div",
       { class: "mg-zoom" },
       smaller,
-      iconButton("fit", t, () => fit(true)),
+      iconButton("fit", t, fitAll),
       larger,
     ),
   );
@@ -813,6 +821,8 @@ export function drawGraph(
     stripHeight({ clientWidth: across } = scroll) {
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;
     },
+    // The height that it can use.
+    tall: () => (entire ? Infinity : flat.height * COMFORTABLE),
     legible: LEGIBLE,
     comfortable: COMFORTABLE,
     shown: () => shown,
