@@ -588,8 +588,10 @@ def test_functions_in_another_order_are_a_copy_all_the_same():
 
 def test_the_starter_code_and_what_all_have_do_not_count():
     assert similarity.similar({"a": ENGINE, "b": ENGINE}, ENGINE) == []
-    everybody = {f"s{i}": ENGINE for i in range(12)}
-    assert similarity.similar(everybody, "") == []
+    for count in (3, 4, 12):
+        everybody = {f"s{i}": ENGINE for i in range(count)}
+        assert similarity.similar(everybody, "") == []
+    assert len(similarity.similar({"a": ENGINE, "b": COPY}, "")) == 1, "of two all is not most"
     assert similarity.similar({"a": "f = lambda x: x", "b": "f = lambda y: y"}, "") == [], (
         "too small to tell"
     )

@@ -72,8 +72,14 @@ def similar(
     prints = {student: fingerprints(source) - given for student, source in programs.items()}
     # In a small class two who are alike would be a third of it.
     often = max(3, COMMON * len(prints))
+    # What all of three or more wrote is the common answer.
+    these = [found for student, found in prints.items() if student not in earlier]
+    common = set.intersection(*these) if len(these) > 2 else set()
     count = Counter(print_ for found in prints.values() for print_ in found)
-    own = {student: {p for p in found if count[p] <= often} for student, found in prints.items()}
+    own = {
+        student: {p for p in found - common if count[p] <= often}
+        for student, found in prints.items()
+    }
     students = sorted(student for student, found in own.items() if len(found) >= LEAST)
     pairs = []
     for i, first in enumerate(students):
