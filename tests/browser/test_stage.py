@@ -303,6 +303,23 @@ def test_on_the_stage_a_button_copies_the_link_of_the_step(visit, tmp_path, trac
     visit.assert_clean()
 
 
+def test_f_on_a_slider_above_the_viewer_opens_the_stage(visit, tmp_path):
+    path = viz.sliders(mg.sin, x=(-1.0, 1.0), points=5, live=False).save(tmp_path / "page.html")
+    page = visit.page
+    page.goto(path.as_uri())
+    slider = page.locator(".mg-strip .mg-slider")
+    slider.focus()
+    page.keyboard.press("PageUp")
+    assert step_of(page) == 0, "its other keys are its own"
+    page.keyboard.press("f")
+    page.locator(".mg-stage:fullscreen").wait_for()
+    page.keyboard.press("PageDown")
+    assert step_of(page) == 1
+    page.keyboard.press("Escape")
+    page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
+    visit.assert_clean()
+
+
 def test_in_a_notebook_the_stage_has_no_link(show, trace):
     assert show(trace).locator(".mg-link").count() == 0
 
