@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad import optim
+from minigrad import nn, optim
 from minigrad.watch import trace_training_step
 from tests.browser.conftest import at_each, to
 
@@ -65,3 +65,19 @@ def test_an_update_shows_what_the_optimiser_keeps(show, visit, axe):
         assert "0.9·" in shown[0] and "b¯=" in shown[0]
         axe(visit.page, "html")
     visit.assert_clean()
+
+
+def test_a_step_of_a_network_is_no_higher_than_the_window(show, visit):
+    """Graph, source and table scroll inside themselves, at the update too."""
+    mg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+    x, labels = mg.tensor([[0.5, 1.0], [1.0, -1.0], [0.0, 2.0]]), mg.tensor([0, 1, 1])
+    for optimiser in (optim.SGD(model.parameters(), lr=0.5), optim.Adam(model.parameters())):
+        trace = trace_training_step(
+            lambda a, b: nn.functional.cross_entropy(model(a), b), optimiser, x, labels
+        )
+        for width, height in ((1280, 800), (1280, 720), (878, 715)):
+            viewer = show(trace, width, height)
+            to(viewer, len(trace["steps"]))
+            high = visit.page.evaluate("document.documentElement.scrollHeight - innerHeight")
+            assert high <= 0, (width, height)
