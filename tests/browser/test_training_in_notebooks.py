@@ -260,6 +260,10 @@ def test_no_number_of_an_axis_is_cut(view, visit, history, width):
             long.log(epoch, loss=1.25e-5 * (last + 1 - epoch), accuracy=0.5)
         assert str(last) in view(long).locator(".mt-axis").all_text_contents()
         assert visit.page.evaluate(CUT) == []
+        small = """() => [...document.querySelectorAll(".mt-axis")]
+            .filter((one) => one.getBoundingClientRect().height < 12)
+            .map((one) => one.textContent)"""
+        assert visit.page.evaluate(small) == [], "two curves share the width, as they are drawn"
     view(history)
     assert visit.page.evaluate(CUT) == []
 

@@ -174,7 +174,9 @@ export function mount(
       : t("nothingRecorded");
     const groups = Object.entries(grouped(names)),
       ground = snapshots.length ? null : state.history.landscape, // else it follows the scrubber
-      wide = widthOf(groups.length + (snapshots.length ? 3 : ground ? 1 : 0));
+      many = groups.length + (snapshots.length ? 3 : ground ? 1 : 0),
+      wide = widthOf(many);
+    parts.panels.style.setProperty("--mt-columns", columnsOf(many));
     parts.curves.replaceChildren(
       ...groups.map(([word, members]) => curves(word, members, wide)),
       ...(ground ? [landscape(Infinity, wide)] : []),
