@@ -18,6 +18,7 @@ from minigrad.watch import trace_function
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.graphs import AskedRule, where_in_rule
 from ..grading.kinds import Unbroadcast, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import Exact, by_name
@@ -250,6 +251,9 @@ PULL_SUM = Exercise(
             "`np.broadcast_to(…, x.shape)` copies along it. With axis None, g is a single number"
             " and fits without more."
         ),
+    ),
+    where=where_in_rule(
+        lambda case: AskedRule(_summed(case.args["axis"]), {"x": case.args["x"]}, [case.args["g"]])
     ),
     verify=lambda case, got: same(
         vjp_by_differences(_summed(case.args["axis"]), [case.args["x"]], case.args["g"])[0],

@@ -16,7 +16,8 @@ import minigrad as mg
 from minigrad.networks import backward_network, fprop
 
 from ..grading.comparison import as_plain, same
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, exercise
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, Where, exercise
+from ..grading.graphs import AskedRule, wrong_rule
 from ..grading.kinds import Number
 from .drive07 import RULES, Scaled
 from .made import Exact, by_name
@@ -301,11 +302,17 @@ def Bprop(
             title, say, lambda case: [wrong(case.args["out"], case.args["dout"], right(case)[0])]
         )
 
+    def where(case: Case, got: Any) -> Where | None:
+        x = np.asarray(inverse(case.args["out"]))
+        alone = got[0] if type(got) in (list, tuple) and len(got) == 1 else got
+        return wrong_rule(AskedRule(f, {"x": x}, [case.args["dout"]]), alone)
+
     made = Exercise(
         name,
         {"values": 1, "shapes": 1, "without x": 1},
         cases,
         drive="minigrad.lessons.exercises.drive07:rule",
+        where=where,
         forbid=(DERIVATIVES,),
         verify=lambda case, got: judged(case, got, by_differences(case)),
         misconceptions=(

@@ -16,6 +16,7 @@ from minigrad.networks import Network, jvp_network
 
 from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
+from ..grading.graphs import AskedRule, where_in_rule
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pushed
 from ..grading.words import counted
@@ -156,6 +157,11 @@ def _by_differences(which: str, x: np.ndarray, u: np.ndarray, h: float = 1e-5) -
 
 @exercise(
     "jvp_from_vjp",
+    where=where_in_rule(
+        lambda case: AskedRule(
+            FUNCTIONS[case.args["which"]], {"x": case.args["x"]}, [case.args["u"]], pushed=True
+        )
+    ),
     points={"functions": 3, "linear in u": 1},
     drive="minigrad.lessons.exercises.drive08:pushed",
     forbid=(

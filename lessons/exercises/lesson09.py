@@ -16,6 +16,7 @@ from minigrad import autograd
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.graphs import AskedRule, where_in_rule
 from ..grading.kinds import Optimiser, Trains, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import Exact, by_name
@@ -221,6 +222,13 @@ PULL_CROSS_ENTROPY = Exercise(
     {"one example": 1, "batches": 1, "any adjoint": 1, "large scores": 1},
     _score_cases,
     forbid=(DERIVATIVES,),
+    where=where_in_rule(
+        lambda case: AskedRule(
+            _cross_entropy(case.args["target"]),
+            {"scores": case.args["scores"]},
+            [case.args["g"]],
+        )
+    ),
     hints=(
         (
             "For one example the loss is −s_t + ln Σⱼ e^{sⱼ}, with t the right class. "

@@ -20,6 +20,7 @@ from ..grading.checking import feedback_of, judge_here
 from ..grading.comparison import as_plain
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.feedback import Feedback, Line
+from ..grading.graphs import AskedRule, where_in_rule
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pulled, tensors
 from ..grading.local import run_cases
@@ -202,6 +203,15 @@ def _apart(g: np.ndarray, channels: Any) -> list[np.ndarray]:
     return pulled(lambda *pieces: mg.cat(pieces, 1), parts, g)
 
 
+def _asked_of_cat(case: Case) -> AskedRule:
+    g = case.args["g"]
+    parts = {
+        f"x{i}": np.zeros((g.shape[0], int(n), *g.shape[2:]))
+        for i, n in enumerate(case.args["channels"], 1)
+    }
+    return AskedRule(lambda *pieces: mg.cat(pieces, 1), parts, [g])
+
+
 def _cat_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("two branches", g=rng.normal(size=(1, 4, 1, 1)), channels=(2, 2))
     yield Case("two branches", g=rng.normal(size=(2, 6, 2, 3)), channels=(3, 3))
@@ -219,6 +229,7 @@ adjoint_cat = equal_to(
     "adjoint_cat",
     {"two branches": 1, "branches of different sizes": 1},
     _cat_cases,
+    where=where_in_rule(_asked_of_cat),
     forbid=(DERIVATIVES,),
     checked="Your parts are compared with the engine's.",
     hints=(
@@ -312,6 +323,7 @@ adjoint_max_pool = equal_to(
     "adjoint_max_pool",
     {"no ties": 2, "ties": 1},
     _pool_cases,
+    where=where_in_rule(lambda case: AskedRule(_pool, {"x": case.args["x"]}, [case.args["g"]])),
     forbid=(DERIVATIVES,),
     checked="Your array is compared with the engine's.",
     hints=(
@@ -397,6 +409,9 @@ adjoint_centred = equal_to(
     "adjoint_centred",
     {"one column": 1, "several columns": 1},
     _mean_cases,
+    where=where_in_rule(
+        lambda case: AskedRule(_centred, {"x": np.zeros_like(case.args["g"])}, [case.args["g"]])
+    ),
     forbid=(DERIVATIVES,),
     checked="Your array is compared with the engine's.",
     hints=(

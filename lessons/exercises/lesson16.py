@@ -18,6 +18,7 @@ import minigrad as mg
 
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise
+from ..grading.graphs import AskedRule, where_in_rule
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import vjp_by_differences
 from .made import Exact, by_name, mistakes, signed, told_by
@@ -67,6 +68,14 @@ def _is_pulled_product(case: Case, got: Any) -> str:
         return _identity(lambda x: x.t() @ x, [given["x"]], given["g"], got, ["X"])
     a, b = mg.tensor(given["a"]), mg.tensor(given["b"])
     return _identity(lambda x: a @ x @ b, [given["x"]], given["g"], got, ["X"])
+
+
+def _asked_of_product(case: Case) -> AskedRule:
+    given = case.args
+    if case.call == "pull_gram":
+        return AskedRule(lambda x: x.t() @ x, {"x": given["x"]}, [given["g"]])
+    a, b = mg.tensor(given["a"]), mg.tensor(given["b"])
+    return AskedRule(lambda x: a @ x @ b, {"x": given["x"]}, [given["g"]])
 
 
 SANDWICH: tuple[tuple[str, str, Callable[..., Any]], ...] = (
@@ -168,6 +177,7 @@ PRODUCTS = told_by(
     {"A X B": 2, "XᵀX": 2},
     _product_cases,
     answers=("pull_sandwich", "pull_gram"),
+    where=where_in_rule(_asked_of_product),
     forbid=(DERIVATIVES,),
     checked=CHECKED,
     hints=(
@@ -290,6 +300,11 @@ SOLVES = told_by(
     "pull_solve",
     {"one right-hand side": 2, "several": 2},
     _solve_cases,
+    where=where_in_rule(
+        lambda case: AskedRule(
+            mg.linalg.solve, {"a": case.args["a"], "b": case.args["b"]}, [case.args["g"]]
+        )
+    ),
     forbid=(DERIVATIVES,),
     checked=CHECKED,
     hints=(
@@ -310,10 +325,12 @@ def _logdet_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield Case.of("larger", {"a": flipped, "g": 1.5}, call="pull_logdet")
 
 
+def _logdet(a: Any) -> Any:
+    return mg.linalg.slogdet(a)[1]
+
+
 def _is_pulled_logdet(case: Case, got: Any) -> str:
-    return _identity(
-        lambda a: mg.linalg.slogdet(a)[1], [case.args["a"]], case.args["g"], got, ["A"]
-    )
+    return _identity(_logdet, [case.args["a"]], case.args["g"], got, ["A"])
 
 
 LOGDET: tuple[tuple[str, str, Callable[..., Any]], ...] = (
@@ -379,6 +396,7 @@ LOGDETS = told_by(
     "pull_logdet",
     {"2 × 2": 1, "larger": 1},
     _logdet_cases,
+    where=where_in_rule(lambda case: AskedRule(_logdet, {"a": case.args["a"]}, [case.args["g"]])),
     forbid=(DERIVATIVES,),
     checked=CHECKED,
     hints=(

@@ -55,6 +55,9 @@ def page(template: str, **values: object) -> str:
     return PAGE[template].format(**values)
 
 
+ADJOINT = {"adjoint": "伴随", "tangent": "切向量"}
+
+
 def said(text: str) -> str:
     """What the grader says, in Chinese as far as it is known here."""
     for pattern, translate in SENTENCES:
@@ -163,6 +166,10 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     ),
     (r"(`.+?`) ran out of memory(.*)\.", lambda m: f"{m[1]} 内存不足{m[2]}。"),
     (r"(`.+?`) raised (.+)", lambda m: f"{m[1]} 抛出了异常 {m[2]}"),
+    (
+        r"The (adjoint|tangent) of (\w+) should be ([^;]+), but is ([^;]+)\.",
+        lambda m: f"{m[2]} 的{ADJOINT[m[1]]}应为 {m[3]}，实际是 {m[4]}。",
+    ),
     (
         r"(`.+?`) should be (.+), but it is (.+)\.",
         lambda m: f"{m[1]} 应为{_kind(m[2])}，实际是{_kind(m[3])}。",

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minigrad as mg
-from minigrad.trace.text import number
+from minigrad.trace import state_at
+from minigrad.trace.text import label, number, text_of
 from minigrad.watch import notation, trace_function
 from minigrad.watch.notation import label_of
 from minigrad.watch.sentences import seeded
 from minigrad.watch.values import value as document_value
 
-from .exercise import SheetError, Where
+from .exercise import Case, SheetError, Where
 
 Graph = dict[str, Any]
 Values = dict[str, Any]
@@ -323,13 +324,7 @@ def trace_of(graph: Graph, tangents: Values | None = None) -> tuple[Trace, dict[
         source="",
         title=formula(graph),
     )
-    for part in (
-        trace,
-        *trace["nodes"],
-        *trace["steps"],
-    ):  # there is no source text that a student would know
-        for key in ("source", "span", "line"):
-            part.pop(key, None)
+    _without_source(trace)
     drawn = [n for n in trace["nodes"] if n["kind"] in ("op", "output")]
     for node in drawn:
         node.pop("name", None)  # that of a variable here
@@ -341,6 +336,91 @@ def trace_of(graph: Graph, tangents: Values | None = None) -> tuple[Trace, dict[
         node["name"] = name
     ids = [*trace["inputs"], *(node["id"] for node in drawn)]
     return trace, dict(zip([*graph["inputs"], *made], ids, strict=True))
+
+
+def _without_source(trace: Trace) -> None:
+    """There is no source text that a student would know."""
+    for part in (trace, *trace["nodes"], *trace["steps"]):
+        for key in ("source", "span", "line"):
+            part.pop(key, None)
+
+
+class AskedRule(NamedTuple):
+    """A derivative rule that was asked for: of f, a function of minigrad's tensors, at inputs by
+    their names, with the adjoint of the result, or (pushed) with the tangents of the inputs.
+    """
+
+    f: Callable[..., Any]
+    inputs: Mapping[str, Any]
+    moved: Sequence[Any]
+    pushed: bool = False
+
+
+MOST_ELEMENTS = 16
+"""Of an array in the picture of a rule, as many as every Trace has; larger ones are not drawn."""
+
+
+def where_in_rule(asked: Callable[[Case], AskedRule]) -> Callable[[Case, Any], Where | None]:
+    """The `where` of an exercise that asks for the rule of one function: which adjoint, or whether
+    the tangent, is wrong, on the function's graph. None where nothing can be drawn: of empty and of
+    large arrays, and of an answer that is no number, no array or too few of them.
+    """
+    return lambda case, got: wrong_rule(asked(case), got)
+
+
+def wrong_rule(asked: AskedRule, got: Any) -> Where | None:
+    """What `where_in_rule` gives, of one case."""
+    column, several = "d" if asked.pushed else "g", not asked.pushed and len(asked.inputs) > 1
+    parts = list(got) if several and isinstance(got, list | tuple) else [got]
+    given = [*asked.inputs.values(), *asked.moved, *parts]
+    if not all(map(_is_drawn, given)):
+        return None
+    points = [np.asarray(v, dtype=np.float64) for v in asked.inputs.values()]
+    moved = [np.asarray(v, dtype=np.float64) for v in asked.moved]
+    how = {"mode": "forward", "tangents": moved} if asked.pushed else {"cotangent": moved[0]}
+    reference = trace_function(
+        asked.f, *points, **{"mode": "reverse", **how}, names=list(asked.inputs), source=""
+    )
+    _without_source(reference)
+    made = [node for node in reference["nodes"] if node["kind"] in ("op", "output")]
+    rows = [f"{label(node)} = {text_of(node['expr'])}" for node in made]
+    reference["title"] = "; ".join([*rows[:LISTED], *["…"][: len(rows) > LISTED]])
+    names_ = reference["outputs"] if asked.pushed else list(asked.inputs)
+    if len(parts) != len(names_) or any(
+        math.prod(node["shape"]) > MOST_ELEMENTS
+        for node in reference["nodes"]
+        if node["id"] in names_
+    ):
+        return None
+    cells = state_at(reference, len(reference["steps"])).cells
+    answers = dict(zip(names_, parts, strict=True))
+    right = {name: _as_array(cells[name, column]) for name in names_}
+    wrong = [name for name in names_ if not close(answers[name], right[name])]
+    if not wrong:
+        return None
+    word, traced = {"g": "adjoint", "d": "tangent"}[column], (reference, {n: n for n in names_})
+    first = wrong[0]
+    say = f"the {word} of {first} should be {_text(right[first])}, but is {_text(answers[first])}."
+    return _where(first, say, wrong, column, traced, answers, right)
+
+
+LISTED = 3
+"""Operations that the title of a rule's picture writes out."""
+
+
+def _is_drawn(value: Any) -> bool:
+    """Whether a value is a number or a small array of real numbers."""
+    if isinstance(value, bool | int | float):
+        return True
+    kinds = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    return bool(kinds and 0 < value.size <= MOST_ELEMENTS)
+
+
+def _as_array(shown: Any) -> Any:
+    """A value of a Trace, which has all of a small array's elements."""
+    if not isinstance(shown, Mapping):
+        return float(shown)
+    return np.reshape([float(v) for v in shown["sample"]], shown["shape"])
 
 
 def _symbol(name: str, **more: Any) -> dict[str, Any]:

@@ -53,7 +53,7 @@ button { cursor: pointer; padding: .4rem 1rem; background: var(--tint); }
 .wrong { color: var(--wrong); font-weight: 600; } .saved { color: var(--right); }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); padding: .6rem .8rem;
   border-radius: .3rem; margin: .4rem 0; font-size: .92em; }
-tbody th { overflow-wrap: break-word; width: 9rem; } td p { margin: 0; }
+tbody th { overflow-wrap: anywhere; width: 9rem; } td p { margin: 0; }
 img { max-width: 100%; background: white; border: 1px solid var(--line); }
 nav { display: flex; gap: 1rem; flex-wrap: wrap; margin: .6rem 0; }
 .save { position: sticky; bottom: 0; background: var(--paper); padding: .6rem 0; display: flex;

@@ -35,7 +35,7 @@ STYLE = """
   --paper: light-dark(#ffffff, #14181d); --line: light-dark(#c9d0d8, #3a434e);
   --tint: light-dark(#f2f5f8, #1d232a);
   --right: light-dark(#0a5f96, #6db6e8); --wrong: light-dark(#a63f00, #f2a071); }
-body { margin: 0; overflow-wrap: break-word; }
+body { margin: 0; overflow-wrap: anywhere; }
 body { background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
@@ -193,16 +193,23 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
             first = tongue.word(
                 "The first wrong node is {node}.", node=html.escape(j.where["node"])
             )
-            parts.append(f"<p><strong>{first}</strong> {rich(j.where['say'])}</p>")
+            say = rich(tongue.said(j.where["say"]))
+            parts.append(f"<p><strong>{first}</strong> {say}</p>")
         picture = _picture(j, tongue.language)
         if picture:
             parts.append(
                 f"<details open><summary>{tongue.word(GRAPH)}</summary><div"
                 f' class="picture" tabindex="0">{picture}</div></details>'
             )
-        elif j.smallest and (
-            told := _smallest(
-                j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>", tongue
+        # a graph's title is its call
+        called = picture and j.reference and j.reference["title"] == (j.smallest or {}).get("call")
+        if (
+            not called
+            and j.smallest
+            and (
+                told := _smallest(
+                    j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>", tongue
+                )
             )
         ):
             parts.append(f"<p>{told}</p>")

@@ -23,6 +23,7 @@ import minigrad as mg
 
 from ..comparison import as_plain, same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..graphs import AskedRule, where_in_rule
 from ..misconceptions import summed_to
 
 SHAPES = {
@@ -80,11 +81,16 @@ def Unbroadcast(
             expected[place] = np.sum(g * np.broadcast_to(u, g.shape))
         return same(expected, got, name=f"what `{name}` returned")
 
+    def stretched(case: Case) -> AskedRule:
+        g, shape = case.args["g"], case.args["shape"]
+        return AskedRule(lambda u: u.expand(g.shape), {"u": np.zeros(shape)}, [g])
+
     exercise = Exercise(
         name,
         worth,
         cases,
         verify=by_identity,
+        where=where_in_rule(stretched),
         misconceptions=tuple(Misconception.of(*row) for row in _UNBROADCAST_MISTAKES),
         **{
             "forbid": (DERIVATIVES, *SUMS_BACK),

@@ -21,6 +21,7 @@ import minigrad as mg
 
 from ..comparison import as_plain, same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..graphs import AskedRule, where_in_rule
 
 Draw = Callable[[np.random.Generator], Sequence[np.ndarray]]
 HINTS_VJP = (
@@ -107,6 +108,7 @@ def Vjp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
         lambda xs, rng: [_direction(value(f, xs).shape, rng)],
         lambda xs, moved: _bundle(pulled(f, xs, moved[0])),
         lambda xs, moved: _bundle(vjp_by_differences(f, xs, moved[0])),
+        False,
         {"hints": HINTS_VJP, "misconceptions": tuple(mistakes), **options},
     )
 
@@ -125,6 +127,7 @@ def Jvp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
         lambda xs, rng: [_direction(x.shape, rng) for x in xs],
         lambda xs, moved: pushed(f, xs, moved),
         lambda xs, moved: jvp_by_differences(f, xs, moved),
+        True,
         {"hints": HINTS_JVP, "misconceptions": tuple(mistakes), **options},
     )
 
@@ -141,13 +144,14 @@ def _rule(
     direction: Moved,
     right: Moved,
     by_differences: Moved,
+    forward: bool,
     options: dict[str, Any],
 ) -> Exercise:
     """A rule that is linear in what is moved: the cotangent, or the tangents.
 
     moved: their names; linear: the group of calls with multiples of one direction;
     direction(inputs, rng): one that is drawn; right and by_differences(inputs, direction): what the
-    engine and central differences give.
+    engine and central differences give; forward: the tangents are moved.
     """
     given, points = options.pop("draws", None), options.pop("points", None)
     draws = {k: list(v) for k, v in (given or elementwise(inputs)).items()}
@@ -167,7 +171,16 @@ def _rule(
         expected = by_differences(args[:inputs], args[inputs:])
         return same(expected, got, 1e-5, 1e-6, f"what `{name}` returned")
 
-    usual = {"forbid": (DERIVATIVES,), "title": f"Exercise {name}", "checked": CHECKED}
+    def asked(case: Case) -> AskedRule:
+        args = list(case.args.values())
+        return AskedRule(f, dict(zip(names, args[:inputs], strict=False)), args[inputs:], forward)
+
+    usual = {
+        "where": where_in_rule(asked),
+        "forbid": (DERIVATIVES,),
+        "title": f"Exercise {name}",
+        "checked": CHECKED,
+    }
     worth = dict(points or {"values": 2, "shapes": 1, linear: 1})
     exercise = Exercise(name, worth, cases, verify=verify, **{**usual, **options})
 

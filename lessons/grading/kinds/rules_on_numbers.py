@@ -22,6 +22,7 @@ from ..calls import Caller, StudentProblem, need_function
 from ..comparison import same
 from ..exercise import DERIVATIVES, Accept, Case, Exercise, Misconception, Returned
 from ..feedback import Feedback, Line
+from ..graphs import AskedRule, where_in_rule
 from ..judge import Judgement, weigh
 from ..numeric import all_close, close, partials, tidy
 from ..student_trace import Example, about, call_text, first_wrong_step, with_rules
@@ -87,6 +88,7 @@ class _Asked:
             forbid=(DERIVATIVES,),
             hints=hints,
             notebook=self.check,
+            where=where_in_rule(self.asked),
             misconceptions=tuple(self.misconceptions()),
         )
         self.exercise.accept_all(self.judge_of)
@@ -128,6 +130,12 @@ class _Asked:
                     known.add(key)
                     digits, total = _size(trial)
                     yield Case.of(group, args, call=call, size=digits + total / 1000)
+
+    def asked(self, case: Case) -> AskedRule:
+        """A case's rule, for its picture."""
+        x, moved = self.split(case)
+        inputs = dict(zip(self.letters, x, strict=True))
+        return AskedRule(self.op, inputs, moved, case.call == self.tangent)
 
     def split(self, case: Case) -> tuple[Numbers, Numbers]:
         """A case's inputs, and what moves: the tangents, or g alone."""
