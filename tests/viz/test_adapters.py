@@ -339,6 +339,17 @@ def test_the_writer_takes_arrays_and_what_was_not_kept():
     viz.to_html(trace)
 
 
+def test_a_number_among_the_operands_stands_inside_of_the_formula():
+    w = Writer()
+    y = w.op("sub", [3.0, w.input("x", 2.0)], 1.0)
+    w.seed(y)
+    w.send(y, 1, -1.0, local=-1.0)
+    trace = w.document()
+    assert [n["id"] for n in trace["nodes"]] == ["x", "v1"] and check_laws(trace) == []
+    said = [text_of(step["formula"]) for step in trace["steps"]]
+    assert said[1] == "v1 = 3 − x = 3 − 2 = 1" and "∂(3 − x)/∂x = −v̄1" in said[3]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -353,9 +364,10 @@ def test_the_writer_takes_arrays_and_what_was_not_kept():
             r"operands of sin must be a list of names, such as \['x'\]",
         ),
         (
-            lambda w, x: w.op("mul", [x, 2.0], 2.0),
+            lambda w, x: w.seed(2.0),
             r'2.0 is a number, not the name of a node; make it one: input\("", 2.0, kind="const"\)',
         ),
+        (lambda w, x: (w.seed(y := w.op("mul", [x, 2.0], 2.0)), w.send(y, 1, 1.0)), "no number 1"),
         (
             lambda w, x: w.input("name", "two"),
             "must be a number or an array of numbers, got str two",

@@ -208,9 +208,20 @@ def test_constants_of_pytorch_have_the_programs_words_and_their_places():
     written = lambda f: [text_of(n["expr"]) for n in made(viz.from_torch(f, torch.ones(2)))][:-1]
     assert written(Net()) == ["x − mean", "v1 / RATE", "v2 + shift"]
     assert written(lambda x: (RATE - scaled(x)).sum()) == ["x · RATE", "RATE − v1"]
-    assert written(lambda x: (5 - torch.stack([x, shift])).sum())[1] == "c1 − v1"
+    assert written(lambda x: (5 - torch.stack([x, shift])).sum())[1] == "5 − v1"
     x = torch.ones(2, requires_grad=True)
     assert text_of(made(viz.from_torch((x - shift).sum(), {"x": x}))[0]["expr"]) == "x − …"
+
+
+def test_numbers_of_pytorch_stand_inside_of_formulas_as_minigrad_s_do():
+    f = lambda x: (0.1 * x**2 + 1 - x / 4).sum()
+    theirs = viz.from_torch(f, torch.ones(2, dtype=torch.float64))
+    ours = trace_function(f, mg.ones(2, dtype=mg.float64), mode="reverse")
+    assert [n["id"] for n in theirs["nodes"]] == [n["id"] for n in ours["nodes"]]
+    written = [text_of(n["expr"]) for n in made(theirs)]
+    assert written == ["x^2", "v1 · 0.1", "v2 + 1", "x / 4", "v3 − v4", "sum(v5, axis 0)"]
+    assert any("v̄2 · 0.1" in text_of(step["formula"]) for step in theirs["steps"])
+    assert check_laws(theirs) == []
 
 
 def test_a_constant_of_pytorch_that_was_changed_in_between_is_another_one():

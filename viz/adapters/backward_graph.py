@@ -32,7 +32,7 @@ def write_graph(
     order: Iterable[Any],
     constants: Constants,
     leaf: Callable[[Any], str | None],
-    operation: Callable[[Any, list[str], list[int]], str],
+    operation: Callable[[Any, list[str | float], list[int]], str],
     root: Any,
     seed: Any,
     run: Callable[[], Any],
@@ -45,18 +45,20 @@ def write_graph(
     """The Trace of functions, operands first, and of a reverse pass through them.
 
     leaf: writes a function that is no operation (None: it is one); operation: writes one with its
-    operands' names, and the numbers of those of which nothing is known; root: the last function;
-    seed: its cotangent (None: values only); run: runs the pass; plain: what is sent as a number or
-    an array of NumPy; local: derivatives, by operation and operand's number. Names are those in the
-    Trace. operands_of, parts_of: the operands of a function and what it sends to each, where the
-    Trace has others than the function. called: of constants the names, and what is equal for those
-    that are one.
+    operands' names (of a number that has none, the number), and the places of those of which
+    nothing is known; root: the last function; seed: its cotangent (None: values only); run: runs
+    the pass; plain: what is sent as a number or an array of NumPy; local: derivatives, by operation
+    and operand's number. Names are those in the Trace. operands_of, parts_of: the operands of a
+    function and what it sends to each, where the Trace has others than the function. called: of
+    constants the names, and what is equal for those that are one.
     """
     ids: dict[Any, str] = {}
     written: dict[Any, str] = {}  # constants
 
-    def constant(place: tuple[Any, int]) -> str:
+    def constant(place: tuple[Any, int]) -> str | float:
         name, same = (called or {}).get(place, ("", place))
+        if not name and isinstance(constants[place], int | float):
+            return constants[place]  # it stands inside of the formula
         if same not in written:
             written[same] = writer.input(name, constants[place], kind="const")
         return written[same]
@@ -66,7 +68,7 @@ def write_graph(
         if (name := leaf(function)) is not None:
             ids[function] = name
             continue
-        operands: list[str] = []
+        operands: list[str | float] = []
         edges[function], absent = {}, []
         for slot, (parent, _) in enumerate(operands_of(function)):
             if parent is None and (function, slot) not in constants:
@@ -77,22 +79,27 @@ def write_graph(
         ids[function] = operation(function, operands, absent)
     if seed is None:
         return writer.document([ids[root]])
-    events: list[tuple[Any, Any]] = []
-    handles = []
-    try:
-        for function in edges:
-            note = lambda sent, got, function=function: events.append(
-                (function, parts_of(function, sent))
-            )
-            handles.append(function.register_hook(note))
-        run()
-    finally:
-        for handle in handles:
-            handle.remove()
+    events = _sent(edges, run)
     writer.seed(ids[root], plain(seed))
-    for function, sent in events:
+    for function, whole in events:
+        sent = parts_of(function, whole)
         for slot, (parent, _) in enumerate(operands_of(function)):
             if parent is not None and slot < len(sent) and sent[slot] is not None:
                 number, part = edges[function][slot], plain(sent[slot])
                 writer.send(ids[function], number, part, local=local.get((function, slot)))
     return writer.document([ids[root]])
+
+
+def _sent(functions: Iterable[Any], run: Callable[[], Any]) -> list[tuple[Any, Any]]:
+    """What each function sends back in a pass, in order."""
+    events: list[tuple[Any, Any]] = []
+    handles = []
+    try:
+        for function in functions:
+            note = lambda sent, got, function=function: events.append((function, sent))
+            handles.append(function.register_hook(note))
+        run()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return events

@@ -73,7 +73,7 @@ def from_tensor(
         kind = "param" if isinstance(node.variable, mg.nn.Parameter) else "input"
         return writer.input(known.of_node(node) or "", _plain(node.array), kind=kind)
 
-    def operation(node: Any, operands: list[str], absent: list[int]) -> str:
+    def operation(node: Any, operands: list[str | float], absent: list[int]) -> str:
         return writer.op(
             node.primitive.name if isinstance(node, OpNode) else node.name(),
             operands,

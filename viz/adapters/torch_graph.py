@@ -187,16 +187,13 @@ class _Run:
 
     def operands(self, fn: Any, arguments: Sequence[Any]) -> None:
         """Note which arguments of a call are constants of its function."""
-        import torch
-
         kind = fn.name().partition("Backward")[0]
         given = _ARGUMENTS[kind](arguments) if kind in _ARGUMENTS else ()
         for slot, ((parent, _), one) in enumerate(zip(_operands(fn), given, strict=False)):
             if parent is None and hasattr(one, "detach"):
                 self.constants[fn, slot] = one.detach().clone(), self.constant(one)
             elif parent is None and isinstance(one, int | float):
-                number = torch.tensor(one)
-                self.constants[fn, slot] = number, self.constant(number)
+                self.constants[fn, slot] = one, ("", one)
 
     def constant(self, tensor: Any) -> Known:
         name = self._names.get(_memory(tensor), "")
@@ -259,7 +256,7 @@ def _write(
         short = path if len(path) <= LONGEST_NAME else ""
         return writer.input(short, _plain(fn.variable), kind="param")
 
-    def operation(fn: Any, operands: list[str], absent: list[int]) -> str:
+    def operation(fn: Any, operands: list[str | float], absent: list[int]) -> str:
         value = _plain(run.values[fn]) if fn in run.values else None
         shape, dtype = _shape_of(fn)
         name, params = (
@@ -590,5 +587,7 @@ def _shape_of(fn: Any) -> tuple[list[int] | None, str | None]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return value
     array = value.detach().cpu().numpy()
     return array.item() if array.ndim == 0 else array

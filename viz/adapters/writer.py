@@ -81,7 +81,7 @@ class Writer(TraceDocument):
         self.tangents: dict[str, Any] = {}
         self.adjoints: dict[str, Any] = {}
         self.seeds: dict[str, dict[str, Any]] = {}
-        self._slots: dict[str, list[dict[str, Any]]] = {}
+        self._slots: dict[str, dict[int, dict[str, Any]]] = {}
         self._rules = Rules()
         self._foreign: dict[str, Any] = {}  # operations of another engine
         self._made: dict[str, Any] = {}  # of values outside of a domain: what says why
@@ -125,13 +125,13 @@ class Writer(TraceDocument):
             self.step("seed", label, [], [], [[label, "d", shown]], *words)
         return label
 
-    def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
+    def op(self, operation: str, operands: Sequence[str | float], value: Any = None, *,
         name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None, params: Mapping[str, Any] | None = None,
            span: list[int] | None = None, absent: Sequence[int] = (),
            group: str = "") -> str:  # fmt: skip
-        """An operation on nodes, with its value (None: the engine did not keep it, only its
-        shape and dtype may be known).
+        """An operation on nodes and numbers, which stand inside of its formula, with its value
+        (None: the engine did not keep it, only its shape and dtype may be known).
 
         params: of an operation that minigrad itself has done, its parameters: then it is written
         as minigrad writes it, and the steps say its rule. Of another engine's they say the rule
@@ -145,28 +145,25 @@ class Writer(TraceDocument):
                 f"Writer.op: the operands of {operation} must be a list of names, such as"
                 f" [{operands!r}], not a text"
             )
-        for operand in operands:
+        nodes = {slot: o for slot, o in enumerate(operands) if not isinstance(o, int | float)}
+        for operand in nodes.values():
             self._known(operand)
         foreign = params is None
         if foreign:
             operation, params = known_operation(operation, len(operands) + len(absent))
         label = self._fresh("v", numbered=True)
-        written = [notation.symbol(o) for o in operands]
+        written = [_token(o) for o in operands]
         for place in absent:
             written.insert(place, {"t": "text", "text": "…"})
         expr = self._expression(operation, written, params)
         node = self._node(label, "op", expr, value, shape, dtype)
         node["op"] = operation
-        if name:
-            node["name"] = name
-        if span is not None:
-            node["span"] = span
-        if group:
-            node["group"] = group
+        more = {"name": name or None, "span": span, "group": group or None}
+        node |= {key: part for key, part in more.items() if part is not None}
         self._note(label, operation, operands, params, foreign)
-        self._slots[label] = [self.add_edge(o, label, slot) for slot, o in enumerate(operands)]
-        lit = [edge["id"] for edge in self._slots[label]]
-        reads = [[o, "v"] for o in dict.fromkeys(operands) if o in self.values]
+        self._slots[label] = {slot: self.add_edge(o, label, slot) for slot, o in nodes.items()}
+        lit = [edge["id"] for edge in self._slots[label].values()]
+        reads = [[o, "v"] for o in dict.fromkeys(nodes.values()) if o in self.values]
         if value is None:
             self.step(
                 "primal",
@@ -178,18 +175,21 @@ class Writer(TraceDocument):
                 f"{label} was computed; its value was not kept.",
             )
             return label
-        scalars = [self.values.get(o) for o in operands]
+        given = [self.values.get(o) if i in nodes else o for i, o in enumerate(operands)]
         arithmetic = None
-        if scalars and all(isinstance(s, int | float) for s in scalars) and not absent:
-            numbers = [notation.num(document_value(s), "v") for s in scalars]
+        if nodes and all(isinstance(s, int | float) for s in given) and not absent:
+            numbers = [
+                notation.num(document_value(s), "v") if i in nodes else _token(s)
+                for i, s in enumerate(given)
+            ]
             arithmetic = self._expression(operation, numbers, params)
         shown = document_value(self.values[label])
         words = sentences.computed(label, expr, arithmetic, shown)
         self.step("primal", label, lit, reads, [[label, "v", shown]], *words)
-        if kind(shown) is not None and all(o in self.values for o in operands) and not absent:
-            given = [np.asarray(self.values[o]) for o in operands]
+        if kind(shown) is not None and all(one is not None for one in given) and not absent:
             result, known = np.asarray(self.values[label]), registry.get(operation)
-            why = made_here(known, given, dict(params or {}), result, written)
+            arrays = [*map(np.asarray, given)]
+            why = made_here(known, arrays, dict(params or {}), result, written)
             # without a domain that says so, the engine itself may be wrong
             self._made |= {label: why} if why and "where" in why else {}
         return label
@@ -199,7 +199,7 @@ class Writer(TraceDocument):
         each operand, where they are known.
         """
         self._known(node)
-        slots = [edge for edge in self._slots.get(node, []) if edge["src"] in self.tangents]
+        slots = [e for e in self._slots.get(node, {}).values() if e["src"] in self.tangents]
         if not slots:
             raise ValueError(
                 f"Writer.tangent: no operand of {node} has a tangent; give the inputs theirs first,"
@@ -260,7 +260,7 @@ class Writer(TraceDocument):
             for key, array in (("product", product), ("before", before), ("after", after))
         )
         senders, slope = [(node, contrib["upstream"])], contrib.get("local")
-        told = {"summed": summed, "which": notation.occurrence(slot, self._slots[node])}
+        told = {"summed": summed, "which": notation.occurrence(slot, self._slots[node].values())}
         real = not (np.iscomplexobj(upstream) or np.iscomplexobj(product))
         known = registry.get(self.by_id[node].get("op"))
         told["making"] = self._made_of(node, real and getattr(known, "pointwise", False))
@@ -300,8 +300,8 @@ class Writer(TraceDocument):
 
     def _edge_back(self, node: str, slot: int) -> dict[str, Any]:
         """The edge from a node's operand number ``slot``, by which the node can send now."""
-        edges = self._slots.get(node, [])
-        if not 0 <= slot < len(edges):
+        edges = self._slots.get(node, {})
+        if slot not in edges:
             raise ValueError(
                 f"Writer.send: {node} has {len(edges)} operands, so there is no number {slot}"
             )
@@ -344,38 +344,56 @@ class Writer(TraceDocument):
         return validate({**found, "nodes": nodes})
 
     def _note(
-        self, label: str, operation: str, operands: Sequence[str], params: Any, foreign: bool
+        self,
+        label: str,
+        operation: str,
+        operands: Sequence[str | float],
+        params: Any,
+        foreign: bool,
     ) -> None:
         """Remembers how a value was made, where minigrad has an operation of that name."""
         primitive = registry.get(operation)
         if primitive is None or not _takes(primitive, operands, params):
             return
-        shaped = [self.by_id[operand] for operand in operands]
         try:
-            likes = tuple(Array(tuple(one["shape"]), np.dtype(one["dtype"])) for one in shaped)
+            likes = tuple(o if isinstance(o, int | float) else self._like(o) for o in operands)
         except TypeError:  # of an operand no dtype is known, or one that NumPy does not have
             return
-        names = tuple(notation.symbol(operand) for operand in operands)
+        names = tuple(map(_token, operands))
         self._rules.note(label, Made(primitive, likes, names, dict(params or {})))
         if foreign:
-            self._foreign[label] = primitive, params or {}
+            self._foreign[label] = primitive, params or {}, operands
+
+    def _like(self, name: str) -> Array:
+        node = self.by_id[name]
+        return Array(tuple(node["shape"]), np.dtype(node["dtype"]))
 
     def _rule(self, node: str, slot: int, upstream: Any, product: Any) -> Any:
         """The rule of a step as a formula. None where there is none, or where it does not give
         what another engine has sent.
         """
         known = self._foreign.get(node)
-        if known is not None and not self._gives(*known, node, slot, upstream, product):
+        if known is not None and not self._gives(*known, slot, upstream, product):
             return None
         return self._rules.pulled(node, slot)
 
     def _gives(
-        self, primitive: Any, params: Any, node: str, slot: int, upstream: Any, product: Any
+        self,
+        primitive: Any,
+        params: Any,
+        operands: Sequence[str | float],
+        slot: int,
+        upstream: Any,
+        product: Any,
     ) -> bool:
-        values = [self.values.get(edge["src"]) for edge in self._slots[node]]
-        if any(v is None or np.asarray(v).dtype.kind != "f" for v in values):
-            return False
-        inputs = [mg.tensor(np.asarray(v), dtype=mg.float64, requires_grad=True) for v in values]
+        inputs: list[Any] = []
+        for operand in operands:
+            value = operand if isinstance(operand, int | float) else self.values.get(operand)
+            if value is not operand:
+                if value is None or np.asarray(value).dtype.kind != "f":
+                    return False
+                value = mg.tensor(np.asarray(value), dtype=mg.float64, requires_grad=True)
+            inputs.append(value)
         try:
             sent = mg.autograd.grad(
                 primitive(*inputs, **params), inputs[slot], mg.tensor(upstream)
@@ -449,6 +467,12 @@ class Writer(TraceDocument):
 
     def _elementwise(self, node: str) -> bool:
         return SIGNS.get(self.by_id[node]["op"], "@") != "@"
+
+
+def _token(operand: str | float) -> notation.Token:
+    """An operand in a formula."""
+    number = isinstance(operand, int | float)
+    return notation.plain(operand) if number else notation.symbol(str(operand))
 
 
 def _held(value: Any) -> Any:
