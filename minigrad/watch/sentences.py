@@ -232,12 +232,13 @@ def pulled(
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
     receiver = _called(target, which)
-    if summed:
-        axes, made_by = broadcast_axes(*summed), _equal(sender, making)
+    spread = summed or (_spread(upstream[0][1], c) if _is_sum(rule) else None)
+    if spread:
+        axes, made_by = broadcast_axes(*spread), _equal(sender, making)
         along = f"{'axis' if len(axes) == 1 else 'axes'} {', '.join(map(str, axes))}"
-        if len(axes) == 1 and len(summed[0]) == 2:
+        if len(axes) == 1 and len(spread[0]) == 2:
             lines = ("rows", "columns")[axes[0]]
-            say = f"{receiver} was broadcast over the {summed[0][axes[0]]} {lines} of {made_by}"
+            say = f"{receiver} was broadcast over the {spread[0][axes[0]]} {lines} of {made_by}"
             say += f" ({along}): {sender} sends the sum over the {lines}"
         else:
             say = f"{receiver} was broadcast along {along} of {made_by}: {sender} sends the sum"
@@ -254,6 +255,19 @@ def pulled(
     added = in_parentheses(num(c, "g"))
     formula += [op("→"), num(before, "g"), op("+"), *added, op("="), num(after, "g")]
     return formula, f"{say}; added to {number(before)}, its adjoint is now {number(after)}."
+
+
+def _is_sum(rule: Tokens | None) -> bool:
+    """Whether a rule is a sum, as that of a layer's bias is: sum(v̄1, axis 0)."""
+    return bool(rule) and rule is not None and rule[0].get("text") == "sum"
+
+
+def _spread(upstream: Any, c: Any) -> tuple[Sequence[int], Sequence[int]] | None:
+    """The shapes of a result and of an operand that was broadcast to it; None for others."""
+    whole, own = (one["shape"] if is_array(one) else [] for one in (upstream, c))
+    pairs = zip(reversed(own), reversed(whole), strict=False)
+    fits = len(own) <= len(whole) and all(n in (1, m) for n, m in pairs)
+    return (whole, own) if fits and whole != own else None
 
 
 def _equation(made: Tokens, sent: str) -> str:

@@ -28,6 +28,10 @@ TRACES = {
         [1.23456, -2.34567, 3.45678, 0.98765],
         source="",
     ),
+    # rules of arithmetic in numbers, with powers, where some are not exactly what is shown
+    "powers": lambda: trace_function(
+        lambda x: mg.tanh(x) ** 3 / mg.exp(x) + (x - 2) ** 2 + 1 / x**2, 0.51234, source=""
+    ),
     "matrices": lambda: trace_function(
         lambda x, w: (x @ w).tanh().sum(),
         [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]],
@@ -44,7 +48,11 @@ def bare(text):
 
 @pytest.mark.parametrize(
     "name",
-    ["rows", *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices"))],
+    [
+        "rows",
+        "powers",
+        *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices")),
+    ],
 )
 def test_no_formula_scrolls_on_a_phone_none_loses_a_sign_and_no_sum_leaves_its_mark(show, name):
     trace = TRACES[name]()

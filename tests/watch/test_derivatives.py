@@ -690,6 +690,19 @@ def test_sums_of_broadcast_operands_name_their_axes(f: Any, shape: Any, row: str
     assert say in step["say"]
 
 
+def test_the_bias_of_a_layer_is_summed_over_the_rows_in_words_too() -> None:
+    """A layer is one operation, which adds its bias to each row."""
+    layer = lambda x1, x2, x3: mg.nn.functional.linear(x1, x2, x3).sum()
+    given = np.ones((4, 2)), np.ones((3, 2)), np.ones(3)
+    steps = trace_function(layer, *given, mode="reverse")["steps"]
+    told = {step["node"]: step["say"] for step in steps}
+    assert told["x3"].replace(BAR, "") == (
+        "x3 was broadcast over the 4 rows of v1 = x1 @ x2ᵀ + x3 (axis 0): v1 sends the sum over"
+        " the rows, sum(v1, axis 0) = [4, 4, 4], back to x3; that is its adjoint."
+    )
+    assert "broadcast" not in told["x1"] + told["x2"]
+
+
 def test_an_operand_that_occurs_twice_says_which_occurrence_receives() -> None:
     """In reverse mode and in forward mode; an operand that occurs once is named alone."""
     trace = trace_function(lambda x: x * x, 3.0)

@@ -135,8 +135,12 @@ export function honest(tokens) {
     return !Number.isFinite(found) || short(found) === short(right.value) ? t : { ...t, text: "≈" };
   });
 }
-const calculable = ({ t, value, text }) =>
-  t === "num" ? Number.isFinite(value) : t === "op" && "+−·×/()".includes(text);
+const calculable = ({ t, value, text, base, exp }) =>
+  t === "num"
+    ? Number.isFinite(value)
+    : t === "sup"
+      ? [...base, ...exp].every(calculable)
+      : t === "op" && "+−·×/()".includes(text);
 
 export function equation(given, free = 1) {
   const tokens = honest(given),
