@@ -1378,3 +1378,48 @@ def test_where_not_every_element_is_at_hand_no_row_is_lit(show):
     viewer = show(trace, 1280, step=3, views=["arrays"])
     assert view(viewer, "arrays").locator(".mg-meet").count() == 0
     assert view(viewer, "arrays").locator(".mg-array").count() == 3
+
+
+@pytest.fixture(scope="module")
+def channels():
+    """A small CNN with four channels of 10 rows and 10 columns."""
+    mg.manual_seed(0)
+    nn = mg.nn
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 1))
+    image = np.random.default_rng(0).normal(size=(1, 1, 12, 12))
+    return trace_function(lambda x: model(x).sum(), image, mode="reverse")
+
+
+CELLS_OF = """(root, part) => [...root.querySelectorAll(part)].map((svg) => {
+    const map = svg.querySelector(".mg-heat"), all = [...map.querySelectorAll("path")];
+    const cells = all.flatMap((path) => path.getAttribute("d").match(/M/g) ?? []).length;
+    const { width, height } = map.querySelector("rect").getBBox();
+    return [cells, Math.sqrt((width * height) / cells)];
+})"""
+
+
+def test_each_channel_of_a_layer_is_a_map_whose_cells_can_be_seen(show, channels):
+    """They were drawn as one map of every fourth element, small ones with cells of 3 pixels
+    (November 2026)."""
+    k = next(i for i, step in enumerate(channels["steps"], 1) if step["node"] == "v2")
+    viewer = show(channels, 1280, 800, step=k, views=["arrays"])
+    maps = viewer.evaluate(CELLS_OF, "[data-view='arrays'] .mg-written svg:has(.mg-heat)")
+    assert [cells for cells, _ in maps] == 4 * [100] and min(side for _, side in maps) >= 12
+    assert viewer.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    viewer = show(channels, 1280, 800, step=k, views=["element"])
+    maps = viewer.evaluate(CELLS_OF, ".mg-thumb svg")
+    assert [cells for cells, _ in maps] == 4 * [100] and min(side for _, side in maps) >= 5
+
+
+def test_a_click_on_the_map_of_a_card_opens_the_arrays_of_the_step_that_wrote_it(show, channels):
+    viewer = show(channels, 1280, 800, step=8)
+    card = viewer.locator(".mg-graph [data-node='v2'] [data-col='v']")
+    card.locator(".mg-value").click()
+    assert view(viewer, "arrays").count() == 0 and step_of(viewer) < 8
+    to(viewer, 8)
+    card.locator(".mg-heat-ground").click(force=True)  # its cells lie over it
+    assert view(viewer, "arrays").is_visible()
+    assert step_of(viewer) == next(
+        i for i, step in enumerate(channels["steps"], 1) if step["node"] == "v2"
+    )
+    assert "v2 · value · written" in view(viewer, "arrays").inner_text()

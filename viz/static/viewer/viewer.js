@@ -407,6 +407,8 @@ function show(el, given, options, t) {
     if (!id) return;
     root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
     jumpTo(id, columnAt(e.target));
+    // its cells are small
+    if (e.target.closest(".mg-heat") && !graph.isGroup(id)) views.set("arrays", true);
   });
   listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo, views });
   const paper = listenPrint(clock, n, table);

@@ -1,15 +1,35 @@
 // Arrays large: what this step reads and writes, every element where the Trace holds them, else a
 // heat map with its scale and summary.
 
-import { heatMap, heatOf, kindOf, LEVELS } from "../arrays.js";
+import { heatMap, heatOf, kindOf, letterOf, LEVELS, scaleOf } from "../arrays.js";
 import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
-import { factsOf, full, shapeText, short } from "../numbers.js";
+import { factsOf, full, numberOf, shapeText, short } from "../numbers.js";
 import { fitterOf } from "./grown.js";
 import { lightProduct } from "./products.js";
 
-const MOST_WRITTEN = 64; // elements written out
+const MOST_WRITTEN = 64, // elements written out
+  MAPS_DRAWN = 16, // each of the last two axes
+  LARGEST_CELL = 16, // pixels, at most
+  SMALLEST_CELL = 4,
+  MAP_SIDE = 140; // one of several maps
+
+// The maps of an array of three axes or more, such as a layer's channels, where the Trace holds all
+// elements: each as it is, in the colours of one scale. Null for any other.
+function mapsOf(value) {
+  const { shape, elements = value.sample } = value,
+    [down, across] = shape.slice(-2),
+    one = down * across;
+  if (shape.length < 3 || !one || elements.length !== shape.reduce((a, b) => a * b)) return null;
+  const numbers = elements.map(numberOf),
+    scale = scaleOf(numbers),
+    levels = numbers.map((v) => letterOf(v, scale)).join("");
+  return Array.from({ length: numbers.length / one }, (_, i) => ({
+    shape: [down, across],
+    levels: levels.slice(i * one, (i + 1) * one),
+  }));
+}
 
 export const arraysView = {
   name: "arrays",
@@ -56,25 +76,29 @@ export const arraysView = {
       )
         return h("div", null, elements(value, heat), facts);
       if (!heat) return h("div", null, h("p", null, short(value)), facts);
-      const [rows, wide] = heat.shape,
-        w = Math.min(280, wide * 16),
-        tall = Math.min(160, rows * 16);
+      const maps = mapsOf(value),
+        [rows, wide] = heat.shape;
+      const drawn = (map) => {
+        const [down, across] = map.shape,
+          most = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, MAP_SIDE / Math.max(across, down))),
+          w = maps ? across * most : Math.min(2 * MAP_SIDE, across * LARGEST_CELL),
+          tall = maps ? down * most : Math.min(160, down * LARGEST_CELL);
+        return s(
+          "svg",
+          { viewBox: `0 0 ${w} ${tall}`, width: w, height: tall },
+          heatMap(map, 0, 0, w, tall),
+        );
+      };
       return h(
         "div",
         null,
-        s(
-          "svg",
-          {
-            viewBox: `0 0 ${w} ${tall}`,
-            width: w,
-            height: tall,
-            role: "img",
-            "aria-label": full(value, t),
-          },
-          heatMap(heat, 0, 0, w, tall),
+        h(
+          "div",
+          { class: "mg-several", role: "img", "aria-label": full(value, t) },
+          (maps ?? [heat]).slice(0, MAPS_DRAWN).map(drawn),
         ),
         facts,
-        kindOf(shape) === "heat" && rows * wide < size
+        !maps && kindOf(shape) === "heat" && rows * wide < size
           ? note(t("heatSample", { shown: rows * wide, size }))
           : null,
       );

@@ -97,5 +97,10 @@ export function leadingPlaces(shape) {
 export function thumb(cells, scale) {
   const levels = cells.flat().map(({ value }) => letterOf(value, scale));
   const heat = { shape: [cells.length, cells[0].length], scale, levels: levels.join("") };
-  return s("svg", { width: 34, height: 34, viewBox: "0 0 34 34" }, heatMap(heat, 0, 0, 34, 34));
+  const side = Math.min(72, Math.max(34, 5 * Math.max(...heat.shape))); // cells are to be seen
+  return s(
+    "svg",
+    { width: side, height: side, viewBox: `0 0 ${side} ${side}` },
+    heatMap(heat, 0, 0, side, side),
+  );
 }
