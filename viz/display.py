@@ -15,6 +15,7 @@ from typing import Any
 from minigrad.viz.hosts import kernel_runs
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.page import VIEWS
+from minigrad.viz.printed_layers import printed_layers
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
@@ -22,6 +23,7 @@ from minigrad.viz.tensor_names import variables
 from minigrad.viz.trace_frame import TraceFrame, iframe
 
 from minigrad.core.tensor import Tensor
+from minigrad.nn import Module
 
 TRACED = ("tangents", "cotangent", "names", "source", "title", "most", "partial")
 """The options of `minigrad.watch.trace_function`, beside `mode`."""
@@ -110,10 +112,21 @@ def show(
         trace = _with_jacobian(f_or_trace, args, mode, lang, options)
     else:
         trace = trace_function(f_or_trace, *args, mode=mode, **{"partial": True, **options})
+        if isinstance(f_or_trace, Module) and "source" not in {**trace, **options}:
+            _print_layers(trace, f_or_trace)
     if "error" in trace:
         step = step or len(trace["steps"])  # where it failed
     shown = _best(trace, step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
+
+
+def _print_layers(trace: dict[str, Any], module: Module) -> None:
+    """The layers of a module of minigrad's own in the place of its source."""
+    text, lines = printed_layers(module, "minigrad")
+    trace["source"] = {"code": text}
+    for node in trace["nodes"]:
+        if "op" in node and node.get("group") in lines:
+            node["span"] = lines[node["group"]]
 
 
 def jacobian(

@@ -502,3 +502,15 @@ def test_a_tensor_without_a_graph_or_of_many_numbers_is_refused():
         viz.show(x.sum(), tangents=1.0)
     with pytest.raises(TypeError, match="takes no arguments"):
         viz.show(x.sum(), 1.0)
+
+
+def test_a_module_of_minigrads_own_lists_its_layers_in_the_place_of_a_source():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Sequential(mg.nn.Tanh()))
+    trace = validate(viz.show(model, mg.ones(1, 2), cotangent=mg.ones(1, 3)).trace)
+    lines = trace["source"]["code"].split("\n")
+    assert lines[0] == "# forward of Sequential is minigrad's own; its layers:"
+    assert "\n".join(lines[1:]) == repr(model)
+    lit = [lines[n["span"][0] - 1].strip() for n in trace["nodes"] if "span" in n]
+    assert lit == [f"(0): {model[0]}", "(0): Tanh()"]
+    given = viz.show(model, mg.ones(1, 2), cotangent=mg.ones(1, 3), source="mine").trace
+    assert given["source"] == {"code": "mine"}

@@ -14,7 +14,6 @@ function runs, or else from what the functions saved for the reverse pass.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 from minigrad.viz.adapters.backward_graph import Constants, check_results, write_graph
 from minigrad.viz.adapters.writer import Writer
+from minigrad.viz.printed_layers import printed_layers
 from minigrad.viz.tensor_names import FOREIGN, named_tensors
 from minigrad.viz.traversal import operands_first
 
@@ -91,7 +91,7 @@ def from_torch(
         source = run.source = _source(output)
         text, lines = (source.source() or {}).get("code"), {}
         if isinstance(output, torch.nn.Module) and text is None:
-            text, lines = _layers_of(output)
+            text, lines = printed_layers(output, "PyTorch", _label)
         with _naming(run) as path:
             output = _watched(output, inputs, run, path)
         run.spans |= {fn: lines[at] for fn, at in run.modules.items() if at in lines}
@@ -276,27 +276,6 @@ def _write(
     return write_graph(
         writer, nodes, constants, leaf, operation, root, start, back, _plain, local, *turned
     )
-
-
-def _layers_of(module: Any) -> tuple[str, dict[str, list[int]]]:
-    """In place of the source of a module of PyTorch's own its layers, as it prints them; and the
-    line of each, by its path.
-    """
-    name = type(module).__name__
-    lines = [f"# forward of {name} is PyTorch's own; its layers:", *repr(module).split("\n")]
-    begun = [n for n, line in enumerate(lines) if re.match(r" *\(\w+\): ", line)]
-
-    def paths(one: Any, path: str) -> Iterator[str]:
-        for key, inner in one.named_children():
-            yield (below := f"{path}/{_label(key, inner)}")
-            yield from paths(inner, below)
-
-    known = [*paths(module, name)]
-    # PyTorch prints repeated layers of a list as one
-    numbers = zip(known, begun, strict=True) if len(known) == len(begun) else ()
-    margin = lambda n: len(lines[n]) - len(lines[n].lstrip())
-    spans = {path: [n + 1, margin(n), n + 1, len(lines[n])] for path, n in numbers}
-    return "\n".join(lines), {name: [2, 0, 2, len(lines[1])], **spans}
 
 
 class _Layers:
