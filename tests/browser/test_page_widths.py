@@ -607,7 +607,9 @@ def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
 
 
 def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(show):
-    """With a network or a CNN its page was up to 60 pixels too high (November 2026)."""
+    """With a network or a CNN its page was up to 60 pixels too high, and without it, in a window of
+    1280 by 720, 6 (November 2026).
+    """
     rng = np.random.default_rng(0)
     sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
     for function, starts in (
@@ -622,6 +624,7 @@ def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(s
             assert viewer.get_by_label("Your answer").is_visible() and viewer.evaluate(SEEN) == []
             high = viewer.page.evaluate("document.documentElement.scrollHeight - innerHeight")
             assert high <= 0, (trace["title"], mode)
+            assert show(trace, 878, 635).evaluate(SEEN) == [], (trace["title"], mode)
 
 
 def test_no_question_of_predict_is_wider_than_the_window(show, visit):
