@@ -1,7 +1,7 @@
 """What a program calls a value that it does not compute itself: X, data.X, X[2], X.T.
 
-Nothing of the user's runs for it: variables, attributes and items are read, of lists, tuples, dicts
-and arrays of NumPy only.
+Nothing of the user's runs for it: variables, attributes and items are read, of lists, tuples,
+dicts, arrays of NumPy and tensors of PyTorch only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from ..core.tensor import Tensor
-from ..errors import AutogradError
 
 MOST_LOCALS = 256
 """In functions with more variables than this, values are not looked up among them: it would take
@@ -58,7 +57,7 @@ class Variables(NamedTuple):
         if isinstance(node, ast.Subscript):
             name, owner = self._named(node.value)
             text, index = self._index(node.slice)
-            if type(owner) not in (list, tuple, dict, backend.NumpyArray):
+            if type(owner) not in (list, tuple, dict) and not _is_array(owner):
                 raise _Unknown
             key = isinstance(index, str) and index.isidentifier()  # as of an input p["W"]
             return f"{name}.{index}" if key else f"{name}[{text}]", owner[index]
@@ -93,14 +92,21 @@ def _ends(node: ast.Slice) -> tuple[ast.expr | None, ...]:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    if isinstance(owner, backend.NumpyArray):
-        if name == "T":
+    if _is_array(owner):
+        if name == "T" and owner.ndim == 2:
             return owner.T
         raise _Unknown
     found = inspect.getattr_static(owner, name, _Unknown)  # a property would be computed
     if found is _Unknown:
         raise _Unknown
     return found
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value is an array of NumPy or a tensor of PyTorch, whose items are read."""
+    return isinstance(value, backend.NumpyArray) or (
+        type(value).__module__ == "torch" and hasattr(value, "numpy")
+    )
 
 
 def is_same(held: Any, value: Any) -> bool:
@@ -112,14 +118,21 @@ def is_same(held: Any, value: Any) -> bool:
 
 def is_copy(value: Any, held: Any) -> bool:
     """Whether a constant has the elements of what a variable holds, an array or a list."""
-    if not isinstance(held, backend.NumpyArray | list | tuple) or isinstance(value, Number):
+    if not (isinstance(held, list | tuple) or _is_array(held)) or isinstance(value, Number):
         return False
     try:
-        array = value.array if isinstance(value, Tensor) else backend.as_payload(value)
-        held = backend.as_payload(held, copy=False)
-    except (TypeError, ValueError, AutogradError):
+        array, other = _payload(value), _payload(held)
+    except (TypeError, ValueError, RuntimeError):
         return False  # a list of other things
-    return held.shape == array.shape and bool((held == array).all())
+    return bool(other.shape == array.shape and (other == array).all())
+
+
+def _payload(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.array
+    if type(value).__module__ == "torch":
+        return value.detach().cpu().numpy()
+    return backend.as_payload(value, copy=False)
 
 
 def place_of(value: Any) -> Any:

@@ -209,6 +209,9 @@ def test_constants_of_pytorch_have_the_programs_words_and_their_places():
     assert written(Net()) == ["x − mean", "v1 / RATE", "v2 + shift"]
     assert written(lambda x: (RATE - scaled(x)).sum()) == ["x · RATE", "RATE − v1"]
     assert written(lambda x: (5 - torch.stack([x, shift])).sum())[1] == "5 − v1"
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    found = written(lambda x: ((x - table[1]) @ table.T).sum())
+    assert found[0] == "x − table[1]" and "v2 @ table.T" in found
     x = torch.ones(2, requires_grad=True)
     assert text_of(made(viz.from_torch((x - shift).sum(), {"x": x}))[0]["expr"]) == "x − …"
 
