@@ -68,6 +68,12 @@ EXPLAINED = {
     "where": "where(c, a, b) takes a where c holds, and b elsewhere.",
     "one_hot": "one_hot k is 1 at the place k, and 0 elsewhere.",
     "conv_transpose": "conv_transpose(a, w) adds w, times each entry of a, to its window.",
+    "permute": "permute(a, axes 1, 0) puts the axes of a into this order.",
+    "standardize": "standardize(a, axis k) gives a the mean 0 and the variance 1 along axis k.",
+    "product_of_others": "product_of_others(a, axis k) multiplies the other entries along axis k.",
+    "reverse_cumsum": "reverse_cumsum(a, axis k) adds to each entry those after it.",
+    "nll": "nll(a, k) is minus the entry of a at the place k.",
+    "sgn": "sgn a is the sign of a: −1, 0 or 1.",
 }
 """What the functions of arrays in formulas do, a sentence each."""
 

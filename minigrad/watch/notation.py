@@ -404,18 +404,23 @@ def with_numbers(tokens: Tokens, cell: Callable[[Token], Any]) -> Tokens | None:
     out: Tokens = []
     for token in tokens:
         kind = token["t"]
-        if kind == "sym":
-            found = cell(token)
-            if not isinstance(found, int | float) or isinstance(found, bool):
+        if kind == "op":
+            if token["text"] not in ARITHMETIC:
                 return None
-            out += in_parentheses(num(found, token["col"]))
+            out.append(token)
+        elif kind == "sym":
+            found = cell(token)
+            if type(found) is not float:
+                return None
+            shown = {"t": "num", "value": found, "col": token["col"]}
+            out += [shown] if found >= 0 else in_parentheses(shown)
+        elif kind == "num":
+            out.append(token)
         elif kind in NESTED:
             inner = {key: with_numbers(token[key], cell) for key in NESTED[kind]}
             if None in inner.values():
                 return None
             out.append({"t": kind, **inner})
-        elif kind == "num" or (kind == "op" and token["text"] in ARITHMETIC):
-            out.append(token)
         else:
             return None
     return out

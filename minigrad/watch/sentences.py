@@ -123,7 +123,7 @@ def pushed(
                 joined, found = plus, [*left, op("·"), *right]
             numbers += [*joined, *found]
         if making and rule and pointwise:
-            slopes.append(_slope(making, rule, local, _called(source, which)))
+            slopes.append(_slope(making, rule, local, source, which))
     formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
     if known and pointwise:
         formula += [op("="), *rules]
@@ -140,12 +140,16 @@ def pushed(
     return formula, f"The tangent of {_equal(name, making)} is {made}{shown}."
 
 
-def _slope(making: Making, rule: Tokens, local: Any, by: str) -> str:
+def _slope(making: Making, rule: Tokens, local: Any, by: str, which: str) -> str:
     """A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula
     is left to the step's own."""
-    if by not in making.known:
-        making.known[by] = _written_slope(rule, local)
-    return making.known[by] if making.single else f"{making.known[by]} with respect to {by}"
+    made = making.known.get(which + by)
+    if made is None:
+        made = _written_slope(rule, local)
+        if not making.single:
+            made = f"{made} with respect to {_called(by, which)}"
+        making.known[which + by] = made
+    return made
 
 
 def _written_slope(rule: Tokens, local: Any) -> str:
@@ -245,7 +249,7 @@ def pulled(
             say += " along it" if len(axes) == 1 else " along them"
         say += f", {_equation(made, sent)}, back to {receiver}"
     elif making and rule and (making.pointwise or (local is not None and not conjugate)):
-        has = _slope(making, rule, local, receiver)
+        has = _slope(making, rule, local, target, which)
         say = f"{making.text} has the derivative {has}: {sender} sends {sent} back to {receiver}"
     else:
         sends = "sends" if len(upstream) == 1 else "send"
