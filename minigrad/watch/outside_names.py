@@ -57,7 +57,8 @@ class Variables(NamedTuple):
         if isinstance(node, ast.Subscript):
             name, owner = self._named(node.value)
             text, index = self._index(node.slice)
-            if type(owner) not in (list, tuple, dict) and not _is_array(owner):
+            known = (list.__getitem__, tuple.__getitem__, dict.__getitem__)
+            if not _is_array(owner) and getattr(type(owner), "__getitem__", None) not in known:
                 raise _Unknown
             key = isinstance(index, str) and index.isidentifier()  # as of an input p["W"]
             return f"{name}.{index}" if key else f"{name}[{text}]", owner[index]
@@ -96,6 +97,9 @@ def _attribute(owner: Any, name: str) -> Any:
         if name == "T" and owner.ndim == 2:
             return owner.T
         raise _Unknown
+    fields = getattr(type(owner), "_fields", ()) if isinstance(owner, tuple) else ()
+    if name in fields:
+        return owner[fields.index(name)]
     found = inspect.getattr_static(owner, name, _Unknown)  # a property would be computed
     if found is _Unknown:
         raise _Unknown
@@ -124,7 +128,9 @@ def is_copy(value: Any, held: Any) -> bool:
         array, other = _payload(value), _payload(held)
     except (TypeError, ValueError, RuntimeError):
         return False  # a list of other things
-    return bool(other.shape == array.shape and (other == array).all())
+    if other.shape != array.shape:
+        return False
+    return bool(((other == array) | ((other != other) & (array != array))).all())  # NaN is NaN
 
 
 def _payload(value: Any) -> Any:

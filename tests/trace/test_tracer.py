@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -801,6 +802,14 @@ GLOBAL_ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 GLOBAL_LIST = [1.0, 2.0, 3.0]
 
 
+class Pair(NamedTuple):
+    x: np.ndarray
+    y: int = 0
+
+
+GLOBAL_PAIR = Pair(GLOBAL_ROWS)
+
+
 class Data:
     rows = GLOBAL_ROWS
 
@@ -850,6 +859,7 @@ def row_by_row(w):
         (lambda w: of_parameters(w, GLOBAL_ROWS).sum(), ["GLOBAL_ROWS"]),
         (lambda w: of_parameters(w, np.ones((2, 2))).sum(), ["X"]),
         (lambda w: (GLOBAL_DATA.rows @ w).sum(), ["GLOBAL_DATA.rows"]),
+        (lambda w: (GLOBAL_PAIR.x @ w).sum(), ["GLOBAL_PAIR.x"]),
         (lambda w: (GLOBAL_ROWS[1:] @ w).sum(), ["GLOBAL_ROWS[1:]"]),
         (lambda w: (w * GLOBAL_ROWS[-1, :2]).sum(), ["GLOBAL_ROWS[-1,:2]"]),
         (lambda w: (w * GLOBAL_LIST[:2]).sum(), ["GLOBAL_LIST[:2]"]),
@@ -863,6 +873,11 @@ def test_an_array_or_a_copy_of_it_has_the_words_of_the_program(f, names):
 
 def test_copies_of_one_array_are_one_constant():
     assert outside_names(residual_steps, [1.0, 2.0]) == ["GLOBAL_ROWS", "GLOBAL_ROWS.T"]
+
+
+def test_a_copy_of_an_array_with_nan_has_its_name():
+    broken = np.array([[1.0, np.nan], [3.0, 4.0]])
+    assert outside_names(lambda w: (broken @ w).sum(), [1.0, 2.0]) == ["broken"]
 
 
 def test_a_name_that_another_value_has_stands_below_a_short_one():
