@@ -266,6 +266,15 @@ def test_no_number_of_an_axis_is_cut(view, visit, history, width):
         assert visit.page.evaluate(small) == [], "two curves share the width, as they are drawn"
     view(history)
     assert visit.page.evaluate(CUT) == []
+    apart = """() => {
+        const [name] = [...document.querySelectorAll(".mt-axis")]
+            .filter((one) => one.textContent === "x2");
+        return [...name.ownerSVGElement.querySelectorAll(".mt-axis")]
+            .filter((one) => one.getAttribute("text-anchor") === "end")
+            .map((one) => one.getBoundingClientRect().left
+                - name.getBoundingClientRect().right);
+    }"""
+    assert min(visit.page.evaluate(apart)) > 2, "the axis' name does not touch its numbers"
 
 
 @pytest.mark.whole

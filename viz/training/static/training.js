@@ -382,7 +382,7 @@ export function mount(
       ticks(x0, x1, false).map((v) => axisText(x(v), top + W + 14, "middle", text(v))),
       ticks(y0, y1, false).map((v) => axisText(left - 6, y(v) + 4, "end", text(v))),
       axisText(left + W / 2, top + W + 28, "middle", "x1"),
-      axisText(8, top + W / 2, "middle", "x2"),
+      axisText(1, top + W / 2, "middle", "x2"),
     );
     points.x.forEach(([a, b], i) => svg.append(mark(points.label[i], x(a), y(b))));
     const labels = [...new Set(points.label)].sort();
