@@ -75,6 +75,7 @@ const roomBelow = (root, graph) => roomFrom(root, graph.scroll) - graph.stripHei
 // Long: the room of each part follows from that of the parts before it.
 export function arrangeParts(root, main, { graph, table, source, views, tableShown, stage }) {
   const across = root.clientWidth,
+    tall = windowOf(root), // once: it would be laid out for each part
     right = main.querySelector(".mg-right"),
     viewWidth = views.width(),
     room = graph && across >= TWO_COLUMNS ? roomBelow(root, graph) : Infinity,
@@ -103,7 +104,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   table.fit(found?.level);
   const boxes = [...right.querySelectorAll(LIMITED)];
   const limit = (box, room) => {
-    box.style.setProperty("--mg-screen", `${windowOf(root)}px`);
+    box.style.setProperty("--mg-screen", `${tall}px`);
     box.style.setProperty("--mg-room", room ? `${Math.round(room)}px` : "9999px");
   };
   boxes.forEach((box) => limit(box));
