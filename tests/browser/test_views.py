@@ -1319,7 +1319,7 @@ def test_the_interface_speaks_chinese(show, visit, axe):
     assert viewer.get_attribute("lang") == visit.page.locator("html").get_attribute("lang") == "zh"
     assert (
         viewer.locator(".mg-say").inner_text()
-        == "向 x2 再传回 v̄2 · x1 = 2，与原有的相加；它的伴随现在是 1.716。"
+        == "v2 = x1 · x2 向 x2 再传回 v̄2 · x1 = 2，与原有的相加；它的伴随现在是 1.716。"
     )
     left = re.findall(r"(?:Graph|Explanation|Step|adjoint|tangent|value)\b", text)
     assert left == [], "no English word of the interface is left"
