@@ -24,14 +24,14 @@ import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ..core.observe import observation, run_observed
 from ..observers import calls
 from .source_map import OWN as _OWN
-from .source_map import Function, definition_of, held_in, innermost
+from .source_map import Function, SourceMap, definition_of, held_in, innermost
 
 Block = dict[str, Any]
 
@@ -98,13 +98,12 @@ class FunctionCall:
     line: int = 0
 
 
-class Place(NamedTuple):
-    """A block around what runs now: what tells it from others, how it is described, and the entry
-    of its loop."""
-
-    key: tuple[str, Any]
-    describe: Callable[[], Block]
-    entry: LoopEntry | None = None
+Place = tuple[tuple[str, Any], Callable[..., Block], tuple[Any, ...], LoopEntry | None]
+"""A block around what runs now: what tells it from others, what describes it, of what, and the
+entry of its loop."""
+Stack = list[tuple[FrameType, FunctionCall | None]]
+"""Calls that run now, the outermost first: the user's, and (None) modules' and those of the traced
+function that are not followed (comprehensions)."""
 
 
 class Follower:
@@ -136,14 +135,13 @@ class Blocks:
     def __init__(
         self,
         owners: Callable[[], list[str]],
-        line_of: Callable[[CodeType, int], Any],
+        shown: SourceMap,
         bound: Callable[[FrameType, Sequence[str]], None],
     ):
-        """owners: the labels of the modules that are called now, the outermost first; line_of: the
-        line of the shown source that a line of a function's file is, or None; bound: hears which
-        variables of a call under way have been given a value."""
+        """owners: the labels of the modules that are called now, the outermost first; shown: the
+        source; bound: hears which variables of a call under way have been given a value."""
         self.found: list[Block] = []
-        self._owners, self._line_of, self.bound = owners, line_of, bound
+        self._owners, self._shown, self.bound = owners, shown, bound
         self._calls: dict[FrameType, FunctionCall] = {}
         # by id(), with the code: its hash is computed from all of it each time
         self._texts: dict[int, tuple[CodeType, FunctionText | None]] = {}
@@ -204,7 +202,7 @@ class Blocks:
     def raised(self, error: Any) -> None:
         """An error leaves the innermost call that is followed, or one around it."""
         if self._raised[0] != id(error) and not isinstance(error, StopIteration):
-            self._raised = id(error), self.now()
+            self._raised = id(error), self.now(self.stack())
 
     def where_raised(self, error: BaseException) -> str | None:
         """The innermost block of what raised; None outside of all."""
@@ -237,63 +235,62 @@ class Blocks:
                 entry.block["rounds"] = entry.tests
         call.line = line
 
-    def now(self) -> str | None:
+    def now(self, stack: Stack) -> str | None:
         """The innermost block of what runs now; None outside of all."""
-        path, same = self._path(), 0
-        while same < min(len(path), len(self._here)) and path[same].key == self._here[same][0]:
+        path, here, same = self._path(stack), self._here, 0
+        most = min(len(path), len(here))
+        while same < most and path[same][0] == here[same][0]:
             same += 1
-        self._here = self._here[:same]
-        for place in path[same:]:
-            block = {"id": f"b{len(self.found) + 1}", **place.describe()}
-            if self._here:
-                block["parent"] = self._here[-1][1]["id"]
-            if place.entry is not None:
-                place.entry.block = block
+        del here[same:]
+        for key, describe, of, entry in path[same:]:
+            block = {"id": f"b{len(self.found) + 1}", **describe(*of)}
+            if here:
+                block["parent"] = here[-1][1]["id"]
+            if entry is not None:
+                entry.block = block
             self.found.append(block)
-            self._here.append((place.key, block))
-        return self._here[-1][1]["id"] if self._here else None
+            here.append((key, block))
+        return here[-1][1]["id"] if here else None
 
-    def _path(self) -> list[Place]:
+    def _path(self, stack: Stack) -> list[Place]:
         """The blocks around what runs now, the outermost first."""
-        frames = self._frames()
-        owners = self._owners() if calls.modules else []
-        owners = owners[len(owners) - sum(call is None for _, call in frames) :]
+        owners: list[str] = []
+        if calls.modules:
+            owners = self._owners()
+            called = sum(call is None and _calls_a_module(frame) for frame, call in stack)
+            owners = owners[len(owners) - called :]
         path: list[Place] = []
         alone, composed = True, False  # alone: what is called now is all of the block around it
-        for frame, call in frames:
+        for frame, call in stack:
             if call is None:
-                path.append(_module(owners.pop(0)))
-                alone, composed = True, False
+                if _calls_a_module(frame):
+                    name = owners.pop(0)
+                    path.append((("module", name), _module, (name,), None))
+                    alone, composed = True, False
             elif not call.composed or not (alone or composed):
                 if not alone:
-                    path.append(Place(("function", call.number), partial(self._function, frame)))
+                    path.append((("function", call.number), self._function, (frame,), None))
                 path += self._rounds(frame, call)
                 alone, composed = False, call.composed
         return path
 
-    def _frames(self) -> list[tuple[FrameType, FunctionCall | None]]:
-        """The user's calls under way and those of modules (None), the outermost first."""
-        found: list[tuple[FrameType, FunctionCall | None]] = []
-        frame: FrameType | None = sys._getframe(
-            3
-        )  # a list that held its own frame would be garbage
+    def stack(self) -> Stack:
+        """What runs now."""
+        found: Stack = []
+        # a list that held its own frame would be garbage
+        frame: FrameType | None = sys._getframe(1)
         under_way, modules, first = self._calls, calls.modules, Blocks.run.__code__
-        while frame is not None and frame.f_code is not first:
-            if frame in under_way or (modules and _calls_a_module(frame)):
+        shown = self._shown.codes
+        while frame is not None and (code := frame.f_code) is not first:
+            if frame in under_way or id(code) in shown or (modules and _calls_a_module(frame)):
                 found.append((frame, under_way.get(frame)))
             frame = frame.f_back
         return found[::-1]
 
-    def running(self) -> list[FrameType]:
-        """The user's calls that run now, the innermost last, and no more than a few."""
-        found: list[FrameType] = []
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code is not Blocks.run.__code__ and len(found) < _DEEP:
-            call = self._calls.get(frame)
-            if call is not None and not call.composed:
-                found.append(frame)
-            frame = frame.f_back
-        return found[::-1]
+    @staticmethod
+    def running(stack: Stack) -> list[FrameType]:
+        """Of the calls that run now the user's, the innermost last, and no more than a few."""
+        return [frame for frame, call in stack if call is not None and not call.composed][-_DEEP:]
 
     def _function(self, frame: FrameType) -> Block:
         caller = frame.f_back
@@ -314,15 +311,14 @@ class Blocks:
             if entry is None:
                 continue
             outside = None if loop.on_one_line else entry  # there, the last test looks like a round
-            describe = partial(self._loop, frame.f_code, loop, outside)
-            path.append(Place(("loop", entry.number), describe, outside))
+            of = frame.f_code, loop, outside
+            path.append((("loop", entry.number), self._loop, of, outside))
             if call.line >= loop.body:
-                round_ = {"kind": "round", "label": str(entry.tests), "round": entry.tests}
-                path.append(Place(("round", entry.tests), round_.copy))
+                path.append((("round", entry.tests), _round, (entry.tests,), None))
         return path
 
     def _loop(self, code: CodeType, loop: Loop, entry: LoopEntry | None) -> Block:
-        line = self._line_of(code, loop.first)
+        line = self._shown.line_of(code, loop.first)
         return {
             "kind": "loop",
             "label": loop.label,
@@ -331,12 +327,16 @@ class Blocks:
         }
 
     def _line(self, frame: FrameType | None) -> Block:
-        line = None if frame is None else self._line_of(frame.f_code, frame.f_lineno)
+        line = None if frame is None else self._shown.line_of(frame.f_code, frame.f_lineno)
         return {} if line is None else {"line": line}
 
 
-def _module(name: str) -> Place:
-    return Place(("module", name), lambda: {"kind": "module", "label": name})
+def _module(name: str) -> Block:
+    return {"kind": "module", "label": name}
+
+
+def _round(number: int) -> Block:
+    return {"kind": "round", "label": str(number), "round": number}
 
 
 def _calls_a_module(frame: FrameType) -> bool:

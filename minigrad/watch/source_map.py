@@ -44,8 +44,11 @@ class SourceMap:
         self.name = str(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "f")
         code = _code_of(f)
         # by id(): the hash of code is computed from all of it each time
-        self._codes = {} if code is None else {id(c): c for c in _nested(code)}
+        self.codes = {} if code is None else {id(c): c for c in _nested(code)}
         self._positions: dict[int, list[Any]] = {}
+        # by id() of the code and the instruction that runs
+        self._spans: dict[tuple[int, int], list[int] | None] = {}
+        self._meant: dict[tuple[int, int], str | None] = {}
         self._variables: dict[Range, str] = {}
         self._others: dict[int, tuple[CodeType, Mapping[Range, str]]] = {}  # of other functions
         # of all functions, by id() of their code
@@ -79,46 +82,54 @@ class SourceMap:
         """
         return None if self._text is None else {"code": self._text}
 
-    def frame(self) -> FrameType | None:
+    def frame(self, calls: Sequence[FrameType] | None = None) -> FrameType | None:
         """The innermost running call of the traced function or of one defined inside it; None
-        outside or without source.
+        outside or without source. calls: where to look for it, the innermost last (default: all
+        that run).
         """
-        return None if self._text is None else self._running(sys._getframe(1))
+        if self._text is None:
+            return None
+        if calls is None:
+            return self._running(sys._getframe(1))
+        return next((frame for frame in reversed(calls) if self.shows(frame)), None)
 
     def _running(self, frame: FrameType | None) -> FrameType | None:
-        while frame is not None and id(frame.f_code) not in self._codes:
+        while frame is not None and id(frame.f_code) not in self.codes:
             frame = frame.f_back
         return frame
 
     def shows(self, frame: FrameType) -> bool:
         """Whether a call is one of the traced function or of one defined inside it."""
-        return id(frame.f_code) in self._codes
+        return id(frame.f_code) in self.codes
 
     def held(self, frame: FrameType) -> Mapping[str, Any]:
         """The variables of a running call and what they hold."""
         self._looked.add(id(frame))
         return frame.f_locals
 
-    def look_again(self) -> None:
+    def look_again(self, frame: FrameType | None) -> None:
         """Before Python 3.13, what was seen among a call's variables lives on until they are
         looked at again, though dropped since.
         """
-        frame = self.frame() if self._looked else None
         if frame is not None and id(frame) in self._looked:
             self.held(frame)
 
     def line_of(self, code: CodeType, line: int) -> int | None:
         """The line of the shown source that a line of a function's file is; None for another
         function's."""
-        inside = id(code) in self._codes and 0 < line - self._first + 1 <= len(self._lines)
+        inside = id(code) in self.codes and 0 < line - self._first + 1 <= len(self._lines)
         return line - self._first + 1 if inside else None
 
     def span(self, frame: FrameType) -> list[int] | None:
         """[line, column, end line, end column] of the expression that `frame` is evaluating;
         lines count from 1 in the source.
         """
-        found = self._range(frame)
-        return None if found is None else self.place(found)
+        at = id(frame.f_code), frame.f_lasti
+        if at not in self._spans:
+            found = self._range(frame)
+            self._spans[at] = None if found is None else self.place(found)
+        span = self._spans[at]
+        return None if span is None else [*span]
 
     def place(self, found: Range) -> list[int] | None:
         """The span of the shown source that a range of the file is; None outside of it."""
@@ -143,7 +154,7 @@ class SourceMap:
     def failed(self, error: BaseException) -> tuple[list[int] | None, dict[str, Any]]:
         """Where the traced function raised: the span, and the variables that the expression there
         names with what they held."""
-        at = innermost(error, lambda code: id(code) in self._codes)
+        at = innermost(error, lambda code: id(code) in self.codes)
         if at is None or self._text is None:
             return None, {}
         found: Any = list(at.tb_frame.f_code.co_positions())[at.tb_lasti // 2]
@@ -161,10 +172,16 @@ class SourceMap:
         """The name in `name = <the expression that frame is evaluating>`, if it stands in such
         an assignment, of the traced function or of another one.
         """
+        at = id(frame.f_code), frame.f_lasti
+        if at not in self._meant:
+            self._meant[at] = self._variable(frame)
+        return self._meant[at]
+
+    def _variable(self, frame: FrameType) -> str | None:
         code = frame.f_code
         if code.co_nlocals > MOST_LOCALS:
             return None
-        if id(code) in self._codes:
+        if id(code) in self.codes:
             variables: Mapping[Range, str] = self._variables
         else:
             if id(code) not in self._others:

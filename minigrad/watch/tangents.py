@@ -19,7 +19,7 @@ from .values import array_of, changed_places, payload_value, pictured, with_plac
 if TYPE_CHECKING:
     from .trace_recorder import OperationCall
 
-_PLAIN = Tensor | float | int
+_PLAIN = Tensor, float, int
 
 
 def tangent_step(

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 
 from .. import backend
 from ..core import observe, primitive
-from ..core.graph import Node, Pick, next_sequence_number, state
+from ..core.graph import Node, OpNode, Pick, next_sequence_number, state
 from ..core.observe import Event, unobserved
 from ..core.tensor import Leaf, Tensor, current_node, wrap
 from ..errors import AutogradError
@@ -34,7 +34,7 @@ from ..observers import Pooling, observing
 from ..ops.terms import as_data
 from . import not_finite, sentences
 from .adjoints import Adjoints
-from .blocks import where_raised
+from .blocks import Blocks, Stack, where_raised
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
 from .outside_names import place_of
@@ -50,6 +50,9 @@ these, and so on.
 """
 
 
+_HOLDERS = Tensor, list, tuple
+
+
 class OperationCall:
     """An operation under way: what it was called with, as it was then (memory may be
     overwritten), and where in the source.
@@ -57,6 +60,7 @@ class OperationCall:
 
     __slots__ = (
         "args",
+        "block",
         "names",
         "of",
         "operands",
@@ -79,6 +83,7 @@ class OperationCall:
         self.names: list[str] = []  # of the results, once noted
         self.pushed: list[Any] = []  # what each operand contributed to the result's tangent
         self.span: list[int] | None = None
+        self.block: str | None = None
         # that the result may be for, of the traced function and of the calls inside it
         self.variables: list[tuple[FrameType, str]] = []
         self.stage = "primal"
@@ -164,7 +169,7 @@ class TraceRecorder(TraceWriter):
 
     def _outside(self, value: Any) -> tuple[str | None, Any]:
         """What the program calls a value from outside, and the value or what it is a copy of."""
-        return self.map.outside(value, self.blocks.running()) or (None, value)
+        return self.map.outside(value, Blocks.running(self.blocks.stack())) or (None, value)
 
     def _from_outside(self, tensor: Tensor, known: str | None, role: str) -> str:
         kind = "const" if role == "constant" else "param"
@@ -216,6 +221,7 @@ class TraceRecorder(TraceWriter):
         current = view.view_of.base
         for (prim, params), place in zip(steps, places, strict=True):
             call = OperationCall(prim, (current,), params, [self.name_of(current)])
+            call.block = self.blocks.now(self.blocks.stack())
             with unobserved():
                 current = prim(wrap(current.array, None, current.tangents), **params)
             current.node = place
@@ -238,8 +244,7 @@ class TraceRecorder(TraceWriter):
     def output(self, tensor: Tensor) -> None:
         """What the function returned. Raises what made the Trace impossible, if something did."""
         self._note_pooled()
-        self._note_variable()
-        self._assigned = None
+        self._name_assigned()
         self._raise_problem()
         name = self.name_of(tensor)
         assert name is not None
@@ -271,7 +276,7 @@ class TraceRecorder(TraceWriter):
 
     def fail(self, error: BaseException) -> None:
         """f raised: the failing operation becomes a node without a value, and ends the Trace."""
-        self._note_variable()
+        self._name_assigned()
         self._raise_problem()
         span, held = self.map.failed(error)
         text, inside = where_raised(error)
@@ -378,7 +383,11 @@ class TraceRecorder(TraceWriter):
                 self.blocks.follow(self._may_contain_steps(container))
 
     def _is_own_rule(self, event: Event) -> bool:
-        """Whether an event is a rule of the engine's that pushes a tangent of this Trace."""
+        """Whether an event is a rule of the engine's that pushes a tangent of this Trace, or pulls
+        an adjoint by values that are there."""
+        if event.phase == "backward":
+            node = event.node
+            return self._reversing and isinstance(node, OpNode) and node.saved is not None
         own = event.phase == "tangent" and event.args[-1] <= self._level
         return own and isinstance(event.primitive, primitive.Primitive)
 
@@ -415,7 +424,7 @@ class TraceRecorder(TraceWriter):
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
             if self._assigned is None or self.found(value) != self._assigned[1]:
-                self._note_variable()  # in `a += 1` the sum arrives in `a` after this
+                self._note_variable(self.blocks.stack())  # in `a += 1` the sum arrives in `a` after
             if target.view_of is None or isinstance(current_node(target), Leaf):
                 self.name_of(value)
             else:  # what it means for the base: the same with a region replaced
@@ -426,7 +435,7 @@ class TraceRecorder(TraceWriter):
                     params,
                     [self.name_of(base), self.name_of(value)],
                 )
-                self._locate(call)
+                self._locate(call, self.blocks.stack())
                 self._calls[event] = call
 
     def _end(self, event: Event) -> None:
@@ -475,18 +484,19 @@ class TraceRecorder(TraceWriter):
         return container.phase in ("backward", "leaf", "region") and self._visible(container)
 
     def _call(self, event: Event) -> OperationCall:
-        self._note_variable()
+        stack = self.blocks.stack()
+        self._note_variable(stack)
         pooling = position(event.args, event.params)
         if self._pooled and pooling is not None and event.args[0] is self._pooled[-1][1]:
             first = self._pooled[0][0]
             call = OperationCall(event.primitive, first.args, event.params, first.operands)
-            call.pooling, call.span, call.variables = pooling, first.span, first.variables
-            call.stage, call.of = first.stage, first.of
+            call.pooling, call.span, call.block = pooling, first.span, first.block
+            call.variables, call.stage, call.of = first.variables, first.stage, first.of
             return call
         self._note_pooled()
         operands = [self.name_of(a) if _is_operand(a) else None for a in event.args]
         call = OperationCall(event.primitive, event.args, event.params, operands)
-        self._locate(call)
+        self._locate(call, stack)
         container = event.parent
         while container is not None and container.phase == "region" and container is not self._root:
             container = container.parent
@@ -528,23 +538,25 @@ class TraceRecorder(TraceWriter):
         )
         return min(max(before + 1, *known, 1), len(GENERATIONS) - 1)
 
-    def _locate(self, call: OperationCall) -> None:
+    def _locate(self, call: OperationCall, stack: Stack) -> None:
         """Where in the source the traced function stands."""
-        frame = self.map.frame()
+        frame = self.map.frame([one for one, _ in stack])
         if frame is not None:
             call.span = self.map.span(frame)
-        running = dict.fromkeys([*([] if frame is None else [frame]), *self.blocks.running()])
-        named = ((one, self.map.variable(one)) for one in running)
-        call.variables = [(one, variable) for one, variable in named if variable is not None]
+        call.block = self.blocks.now(stack)
+        for one in dict.fromkeys([*([] if frame is None else [frame]), *Blocks.running(stack)]):
+            variable = self.map.variable(one)
+            if variable is not None:
+                call.variables.append((one, variable))
 
     def bound(self, frame: FrameType, variables: Sequence[str]) -> None:
         self._name_assigned()  # `a = …` goes before what a function that is given a calls it
         super().bound(frame, variables)
 
-    def _note_variable(self) -> None:
+    def _note_variable(self, stack: Stack) -> None:
         """Name the latest result, and see what its variables hold now."""
         self._name_assigned()
-        self.map.look_again()
+        self.map.look_again(self.map.frame([frame for frame, _ in stack]))
 
     def _name_assigned(self) -> None:
         """If the latest result was meant for a variable and has arrived there, the node gets the
@@ -602,8 +614,8 @@ class TraceRecorder(TraceWriter):
         expr = expr if index is None else result_number(expr, index)
         node = self.add(name, out, "op", expr, call.stage)
         node["op"] = prim.name
-        if (block := self.blocks.now()) is not None:
-            node["block"] = block
+        if call.block is not None:
+            node["block"] = call.block
         if call.of is not None:
             node["of"] = call.of
         if call.span is not None:
@@ -681,4 +693,4 @@ class TraceRecorder(TraceWriter):
 
 
 def _is_operand(a: Any) -> bool:
-    return isinstance(a, Tensor | list | tuple) or (hasattr(a, "dtype") and hasattr(a, "shape"))
+    return isinstance(a, _HOLDERS) or (hasattr(a, "dtype") and hasattr(a, "shape"))

@@ -61,7 +61,7 @@ class TraceWriter(TraceDocument):
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
         # inside of a step (one axis of a pooling): the node -> the name of the result
         self.within: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
-        self.blocks = Blocks(self._owners_labels, self.map.line_of, self.bound)
+        self.blocks = Blocks(self._owners_labels, self.map, self.bound)
         self.saved = SavedValues(self)
         self.rules = Rules()
         # ∂y/∂x by result and operand's position, where reverse mode has the same
