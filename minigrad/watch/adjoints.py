@@ -82,11 +82,12 @@ class Adjoints:
         slots, sent = [slot for slot, _ in known], [part for _, part in known]
         locals_ = [trace.slopes.get((upstream[0][0], slot)) for slot in slots]
         shares = [[array_of(c)] for _, c in sent]
-        with trace.saved.restored(node):
-            if None in locals_ and several is None and isinstance(node, OpNode):
-                locals_ = _local_adjoints(node, upstream[0][1], sent)
-            if len(upstream) > 1:
-                shares = _separated(node, g, sent)
+        if None in locals_ or len(upstream) > 1:
+            with trace.saved.restored(node):
+                if None in locals_ and several is None and isinstance(node, OpNode):
+                    locals_ = _local_adjoints(node, upstream[0][1], sent)
+                if len(upstream) > 1:
+                    shares = _separated(node, g, sent)
         for slot, (parent, c), local, share in zip(slots, sent, locals_, shares, strict=True):
             target = trace.by_node.get(parent)
             if target is None:
@@ -115,6 +116,8 @@ class Adjoints:
         results that has an adjoint).
         """
         trace = self._trace
+        sender, g0 = upstream[0]
+        into, alone = trace.into[sender], len(upstream) == 1
         before, earlier = self._values.get(target), self._shown.get(target)
         after = c if before is None else before + c
         shown = self._receive(target, after)
@@ -130,26 +133,23 @@ class Adjoints:
             if before is not None:
                 entry["before"] = earlier
             contribs.append(entry)
-        shapes = upstream[0][1].shape, c.shape
-        broadcast = trace.into[upstream[0][0]][slot].get("broadcast", False)
-        summed = shapes if len(upstream) == 1 and broadcast else None
-        rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
-        which = occurrence(slot, trace.into[upstream[0][0]].values())
-        conjugate = complex_ if (complex_ := is_complex(c)) == is_complex(upstream[0][1]) else None
+        summed = (g0.shape, c.shape) if alone and "broadcast" in into[slot] else None
+        rule = trace.rules.pulled(sender, slot) if alone else None
+        which = occurrence(slot, into.values())
+        conjugate = complex_ if (complex_ := is_complex(c)) == is_complex(g0) else None
         part, old, new = sent, earlier, shown
         if places := changed_places(c, before):
             part, old, new = (
                 with_places(one, array, places)
                 for one, array in ((sent, c), (earlier, before), (shown, after))
             )
-        real = conjugate is False
-        making = trace.making_of(upstream[0][0], real) if len(upstream) == 1 else None
+        making = trace.making_of(sender, conjugate is False) if alone else None
         formula, say = sentences.pulled(
             senders, target, local, part, old, new, summed, rule, conjugate, which, making
         )
-        reads = [[name, "g"] for name, _ in upstream] + (
-            [[target, "g"]] if before is not None else []
-        )
+        reads = [[name, "g"] for name, _ in upstream]
+        if before is not None:
+            reads.append([target, "g"])
         more = {"contribs": contribs} if contribs else {}
         trace.step(
             "adjoint" if before is None else "accumulate",
@@ -161,7 +161,8 @@ class Adjoints:
             say,
             **more,
         )
-        trace.hold(upstream[0][0], "g", {**dict(upstream), target: after}, targets=[slot])
+        if "terms" in trace.by_id[sender]:
+            trace.hold(sender, "g", {**dict(upstream), target: after}, targets=[slot])
 
     def _check(self, name: str, g: Any) -> None:
         """The adjoint that the engine uses is the one that stands in the Trace, unless a hook
@@ -221,28 +222,27 @@ def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> 
     """
     if not isinstance(node, OpNode) or node.primitive.outputs != 1:
         return None
-    positions = {index: where for index, _, where in node.plan.rule_calls}
-    sources = [node.plan.sources[k] for k in positions.get(slot, ())]
-    found = [
-        into[s]["src"] if s in into else name if s == primitive.OUTPUT else None for s in sources
-    ]
-    return [f for f in dict.fromkeys(found) if f is not None]
+    found: dict[str, None] = {}
+    for index, _, where in node.plan.rule_calls:
+        for source in [node.plan.sources[k] for k in where] if index == slot else ():
+            if source in into:
+                found[into[source]["src"]] = None
+            elif source == primitive.OUTPUT:
+                found[name] = None
+    return [*found]
 
 
 def _slots(node: Node, parts: list[tuple[Node, Any]]) -> list[int]:
     """The operand position of each contribution; they come in the order of the operands, some of
     which have none.
     """
-    rules = [
-        node.primitive.pull_rule(i) if isinstance(node, OpNode) else True
-        for i in range(len(node.parents))
-    ]
-    slots, position = [], 0
-    for parent, _ in parts:
-        while node.parents[position] is not parent or rules[position] is None:
-            position += 1
-        slots.append(position)
-        position += 1
+    positions: Any = range(len(node.parents))
+    if isinstance(node, OpNode):
+        positions = [index for index, _, _ in node.plan.rule_calls]
+    slots: list[int] = []
+    for position in positions:
+        if len(slots) < len(parts) and node.parents[position] is parts[len(slots)][0]:
+            slots.append(position)
     return slots
 
 

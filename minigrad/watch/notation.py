@@ -8,7 +8,7 @@ this one source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -455,12 +455,12 @@ def _closes(tokens: Tokens) -> int:
     return -1
 
 
-def occurrence(slot: int, edges: Iterable[Mapping[str, Any]]) -> str:
+def occurrence(slot: int, edges: Collection[Mapping[str, Any]]) -> str:
     """Which one an operand is where its node occurs more than once in an operation: "first" and
     "second" for x · x; "" where it occurs once. edges: those that lead to the operation."""
-    sources = {edge["slot"]: edge["src"] for edge in edges}
-    if len(sources) == 1:
+    if len(edges) == 1:
         return ""
+    sources = {edge["slot"]: edge["src"] for edge in edges}
     same = [s for s in sorted(sources) if sources[s] == sources[slot]]
     if len(same) == 1:
         return ""

@@ -29,6 +29,8 @@ Range = tuple[int, int, int, int]
 """First line, last line (from 1, in the file), first and last column (from 0, in bytes), as
 `co_positions` and `ast` count.
 """
+Stack = Sequence[tuple[FrameType, Any]]
+"""Calls that run, the outermost first, each with what is known of it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = tuple(f"{OWN}{folder}{os.sep}" for folder in ("lessons", "viz"))
@@ -82,16 +84,18 @@ class SourceMap:
         """
         return None if self._text is None else {"code": self._text}
 
-    def frame(self, calls: Sequence[FrameType] | None = None) -> FrameType | None:
+    def frame(self, calls: Stack | None = None) -> FrameType | None:
         """The innermost running call of the traced function or of one defined inside it; None
-        outside or without source. calls: where to look for it, the innermost last (default: all
-        that run).
+        outside or without source. calls: where to look for it (default: all that run).
         """
         if self._text is None:
             return None
         if calls is None:
             return self._running(sys._getframe(1))
-        return next((frame for frame in reversed(calls) if self.shows(frame)), None)
+        for frame, _ in reversed(calls):
+            if id(frame.f_code) in self.codes:
+                return frame
+        return None
 
     def _running(self, frame: FrameType | None) -> FrameType | None:
         while frame is not None and id(frame.f_code) not in self.codes:

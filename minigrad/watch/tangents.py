@@ -35,43 +35,42 @@ def tangent_step(
     # an arbitrary time: what is dropped must be freed at once, in every run.
     out.tangents[level] = wrap(tangent.array, None, tangent.tangents)
     sources = [
-        (slot, a, a.tangents[level], call.operands[slot])
+        (slot, a.tangents[level], str(call.operands[slot]))
         for slot, a in enumerate(call.args)
         if isinstance(a, Tensor) and a.tangents and level in a.tangents
     ]
-    tangents = [[s, "d"] for s in dict.fromkeys([str(source) for *_, source in sources])]
+    tangents = [[s, "d"] for s in dict.fromkeys([source for *_, source in sources])]
     reads = [[name, "v"], *tangents]
+    into = trace.into[name]
     shown = payload_value(tangent.array)
     if not isinstance(call.primitive, Primitive):  # a user's Function has one rule for all inputs
-        edges = [trace.into[name][slot]["id"] for slot, *_ in sources]
-        names = [str(source) for *_, source in sources]
-        words = sentences.pushed_together(name, names, shown)
+        edges = [into[slot]["id"] for slot, *_ in sources]
+        words = sentences.pushed_together(name, [source for *_, source in sources], shown)
         trace.step("tangent", name, edges, reads, [[name, "d", shown]], *words)
         return
-    with unobserved(), no_grad(), backend.ignore_float_errors():
-        parts = call.pushed or forward.contributions(
-            call.primitive, call.args, call.params, result, level
-        )
+    with unobserved(), backend.ignore_float_errors():
+        parts = call.pushed or _pushed(call, result, level)
         locals_ = _local_tangents(call, out, level) if index is None else [None] * len(parts)
     contribs, terms = [], []
-    for slot, _, upstream, source in sources:
+    alike = call.primitive.elementwise and _alike(call.args, out)
+    for slot, upstream, source in sources:
         part = _share(parts[slot], index, out)
         if part is None:
             continue
         local = locals_[slot]
         given = payload_value(upstream.array)
         entry = {
-            "edge": trace.into[name][slot]["id"],
+            "edge": into[slot]["id"],
             "upstream": given,
             "product": payload_value(part.array),
         }
         if local is not None:
             local = entry["local"] = payload_value(local)
-            if call.primitive.elementwise and _alike(call.args, out):
+            if alike:
                 trace.slopes[name, slot] = local
         contribs.append(entry)
-        rule = trace.rules.pushed(name, slot, str(source)) if index is None else None
-        terms.append((str(source), local, rule, given, occurrence(slot, trace.into[name].values())))
+        rule = trace.rules.pushed(name, slot, source) if index is None else None
+        terms.append((source, local, rule, given, occurrence(slot, into.values())))
     rules = [rule for _, _, rule, *_ in terms]
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
@@ -81,16 +80,22 @@ def tangent_step(
     words = sentences.pushed(name, terms, with_places(shown, tangent.array, places), making)
     writes = [[name, "d", pictured(shown, tangent.array)]]
     trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)
-    arrays = {str(source): upstream.array for _, _, upstream, source in sources}
-    trace.hold(name, "d", {name: tangent.array, **arrays})
+    if "terms" in trace.by_id[name]:
+        arrays = {source: upstream.array for _, upstream, source in sources}
+        trace.hold(name, "d", {name: tangent.array, **arrays})
+
+
+@no_grad()
+def _pushed(call: OperationCall, result: Any, level: int) -> list[Any]:
+    """What each operand contributes to the tangent of a result, where that was not observed."""
+    return forward.contributions(call.primitive, call.args, call.params, result, level)
 
 
 def _alike(args: Any, out: Tensor) -> bool:
     """Whether all operands have the result's shape and dtype, float32 or float64."""
-    like = out.shape, out.dtype
-    tensors = [a for a in args if isinstance(a, Tensor)]
-    return out.dtype in backend.SINGLE_OR_DOUBLE and all(
-        (a.shape, a.dtype) == like for a in tensors
+    shape, dtype = out.shape, out.dtype
+    return dtype in backend.SINGLE_OR_DOUBLE and all(
+        [a.shape == shape and a.dtype == dtype for a in args if isinstance(a, Tensor)]
     )
 
 
@@ -107,12 +112,13 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
     """∂y/∂x for each operand with a tangent, where it is one number or one number an element:
     the operation's own rule with ẋ = 1.
     """
-    shapes = [a.shape for a in call.args if isinstance(a, Tensor)]
     found: list[Any] = [None] * len(call.args)
-    if not (call.primitive.elementwise or (out.shape == () and not any(shapes))):
+    if not call.primitive.elementwise and any(
+        [out.shape, *[a.shape for a in call.args if isinstance(a, Tensor)]]
+    ):
         return found
     # the rule of an elementwise operation serves both modes, so that it takes arrays
-    on_arrays = call.primitive.elementwise and all(isinstance(a, _PLAIN) for a in call.args)
+    on_arrays = call.primitive.elementwise and all([isinstance(a, _PLAIN) for a in call.args])
     plain: Any = array_of if on_arrays else _without_history
     args, result = [plain(a) for a in call.args], plain(out)
     for index, a in enumerate(call.args):

@@ -424,7 +424,7 @@ class TraceRecorder(TraceWriter):
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
             if self._assigned is None or self.found(value) != self._assigned[1]:
-                self._note_variable(self.blocks.stack())  # in `a += 1` the sum arrives in `a` after
+                self._note_variable(self.map.frame())  # in `a += 1` the sum arrives in `a` after
             if target.view_of is None or isinstance(current_node(target), Leaf):
                 self.name_of(value)
             else:  # what it means for the base: the same with a region replaced
@@ -435,7 +435,8 @@ class TraceRecorder(TraceWriter):
                     params,
                     [self.name_of(base), self.name_of(value)],
                 )
-                self._locate(call, self.blocks.stack())
+                stack = self.blocks.stack()
+                self._locate(call, stack, self.map.frame(stack))
                 self._calls[event] = call
 
     def _end(self, event: Event) -> None:
@@ -485,7 +486,8 @@ class TraceRecorder(TraceWriter):
 
     def _call(self, event: Event) -> OperationCall:
         stack = self.blocks.stack()
-        self._note_variable(stack)
+        frame = self.map.frame(stack)
+        self._note_variable(frame)
         pooling = position(event.args, event.params)
         if self._pooled and pooling is not None and event.args[0] is self._pooled[-1][1]:
             first = self._pooled[0][0]
@@ -496,7 +498,7 @@ class TraceRecorder(TraceWriter):
         self._note_pooled()
         operands = [self.name_of(a) if _is_operand(a) else None for a in event.args]
         call = OperationCall(event.primitive, event.args, event.params, operands)
-        self._locate(call, stack)
+        self._locate(call, stack, frame)
         container = event.parent
         while container is not None and container.phase == "region" and container is not self._root:
             container = container.parent
@@ -538,9 +540,9 @@ class TraceRecorder(TraceWriter):
         )
         return min(max(before + 1, *known, 1), len(GENERATIONS) - 1)
 
-    def _locate(self, call: OperationCall, stack: Stack) -> None:
-        """Where in the source the traced function stands."""
-        frame = self.map.frame([one for one, _ in stack])
+    def _locate(self, call: OperationCall, stack: Stack, frame: FrameType | None) -> None:
+        """Where in the source the traced function stands. stack: the calls that run; frame: that of
+        the traced function."""
         if frame is not None:
             call.span = self.map.span(frame)
         call.block = self.blocks.now(stack)
@@ -553,10 +555,10 @@ class TraceRecorder(TraceWriter):
         self._name_assigned()  # `a = …` goes before what a function that is given a calls it
         super().bound(frame, variables)
 
-    def _note_variable(self, stack: Stack) -> None:
-        """Name the latest result, and see what its variables hold now."""
+    def _note_variable(self, frame: FrameType | None) -> None:
+        """Name the latest result, and see what the traced function's variables hold now."""
         self._name_assigned()
-        self.map.look_again(self.map.frame([frame for frame, _ in stack]))
+        self.map.look_again(frame)
 
     def _name_assigned(self) -> None:
         """If the latest result was meant for a variable and has arrived there, the node gets the

@@ -80,6 +80,7 @@ class TraceWriter(TraceDocument):
         self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._written: dict[tuple[str, str], list[Any]] = {}  # the latest write to each cell
+        self._makings: dict[tuple[str, bool], Making] = {}
         self._whole = 0  # elements of arrays that are whole
         self._in_parts = 0  # elements of parts of arrays
 
@@ -219,9 +220,13 @@ class TraceWriter(TraceDocument):
     def making_of(self, name: str, real: bool = False) -> Making:
         """How a node is made, for the sentences of its derivatives. real: what it sends is real,
         and so is its adjoint."""
-        operation = registry.get(self.by_id[name].get("op", ""))
-        pointwise = real and getattr(operation, "pointwise", False)
-        return self.making(name, self.value, len(self.into[name]), pointwise)
+        found = self._makings.get((name, real))
+        if found is None:
+            operation = registry.get(self.by_id[name].get("op", ""))
+            pointwise = real and getattr(operation, "pointwise", False)
+            found = self.making(name, self.value, len(self.into[name]), pointwise)
+            self._makings[name, real] = found
+        return found
 
     def value(self, name: str) -> Any:
         """The value of a node, as it was written; None where none was."""
@@ -286,9 +291,6 @@ class TraceWriter(TraceDocument):
         targets: of a large array those parts are held that meet in a block of the result (-1), or
         of the operand of a number.
         """
-        terms = self.by_id[node].get("terms")
-        if terms is None:
-            return
         for name, array in arrays.items():
             write, size = self._written.get((name, column)), getattr(array, "size", 1)
             if write is None or not is_array(value := write[2]) or "elements" in value:
