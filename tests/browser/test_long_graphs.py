@@ -349,6 +349,17 @@ def test_a_graph_that_is_seen_whole_stands_in_the_lines_in_which_it_is_largest(s
     fit.click()
     assert viewer.evaluate(scale) == pytest.approx(read, abs=0.01)
     assert lines() == before
+    viewer.page.keyboard.press("0")
+    assert viewer.evaluate(scale) == pytest.approx(whole, abs=0.01), "by its key, too"
+    viewer.page.keyboard.press("f")
+    viewer.page.wait_for_function("() => document.querySelector('.mg-stage .mg-svg')")
+    viewer.page.wait_for_timeout(300)
+    stage = viewer.evaluate(scale)
+    viewer.page.keyboard.press("+")
+    viewer.page.keyboard.press("0")
+    assert viewer.evaluate(scale) == pytest.approx(stage, abs=0.01)
+    viewer.page.keyboard.press("f")
+    viewer.page.wait_for_function("() => !document.fullscreenElement")
 
 
 @pytest.mark.whole

@@ -164,11 +164,16 @@ WALK = """async (root, [last, slow, between]) => {
         for (const until = performance.now() + slow; performance.now() < until; );
         return DOMTokenList.prototype.toggle.apply(list, what);
     };
+    const timers = [], later = window.setTimeout;
+    window.setTimeout = (...given) => (timers.push(later(...given)), timers.at(-1));
     for (let k = 0; k <= last; k++) {
         slider.value = k;
         slider.dispatchEvent(new Event("input"));
-        if (between) await new Promise((f) => setTimeout(f));
-    } }"""
+        if (between) await new Promise((f) => later(f));
+    }
+    window.setTimeout = later;
+    timers.forEach(clearTimeout); // the slider does not rest before the layouts are counted
+}"""
 
 
 def test_a_step_lays_the_page_out_once_whatever_views_are_open(show, visit, tower):

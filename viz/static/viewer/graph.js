@@ -454,7 +454,7 @@ export function drawGraph(
   // All of it at once, and, asked again, back. In which lines it is largest is found out.
   function fitAll() {
     const all = Math.min(1, whole(), (highest() - 2) / place.height);
-    entire = Math.abs(zoom - all) > 0.005;
+    entire = !onStage && Math.abs(zoom - all) > 0.005; // the stage shows as much as can be read
     byReader = false;
     changed();
   }
@@ -794,6 +794,7 @@ export function drawGraph(
     scroll,
     build,
     fit,
+    fitAll,
     fill,
     follow,
     rearranged,

@@ -77,7 +77,7 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
   const help = () => controls.toggleHelp();
   function zoom(by) {
     if (by) graph.zoomAtStep(by);
-    else graph.fit(true);
+    else graph.fitAll();
     if (stage.on()) views.fit(true, by);
   }
   for (const kind of ["pointerdown", "focusin"])
