@@ -451,10 +451,12 @@ export function drawGraph(
     if (followed.length) follow(followed, false);
   }
   const highest = () => parseFloat(getComputedStyle(scroll).maxHeight) || Infinity; // in pixels
-  // All of it at once, and, asked again, back. In which lines it is largest is found out.
+  // All of it at once, and, asked again, back. In which lines it is largest is found, unless all
+  // of it is seen as it stands; the stage shows as much as can be read.
   function fitAll() {
-    const all = Math.min(1, whole(), (highest() - 2) / place.height);
-    entire = !onStage && Math.abs(zoom - all) > 0.005; // the stage shows as much as can be read
+    const all = Math.min(1, whole(), (highest() - 2) / place.height),
+      seen = onStage || (!entire && all >= (place.lines ? COMFORTABLE : LEGIBLE));
+    entire = !seen && Math.abs(zoom - all) > 0.005;
     byReader = false;
     changed();
   }
