@@ -40,8 +40,8 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         if not observe.observers:
             return call(prim, operands, params)
         # Observers see tensors after promotion (a cast is its own event), other operands as given.
-        pairs = zip(args, operands, strict=True)
-        shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
+        both = zip(args, operands, strict=True)
+        shown = args if args is operands else tuple(o if type(a) is Tensor else a for a, o in both)
         action = partial(call, prim, operands, params)
         return observe.run_observed("forward", prim, shown, params, action)
     except (ValueError, TypeError) as error:

@@ -94,15 +94,13 @@ def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result:
 
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
     """What each input's tangent at `level` contributes to that of the result `out`, or None."""
-    outer = [with_outer_tangents(a, level) for a in args]
-    results = [with_outer_tangents(o, level) for o in (out if isinstance(out, tuple) else (out,))]
-    outer_out: Any = tuple(results) if isinstance(out, tuple) else results[0]
     parts: list[Any] = [None] * len(args)
     for index, a in enumerate(args):
         tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
         rule = None if tangent is None else prim.push_rule(index)
         if rule is not None:
-            read = [read_source(source, outer, outer_out) for source in rule.sources]
+            read = tuple([read_source(source, args, out) for source in rule.sources])
+            read = with_outer_tangents(read, level)
             parts[index] = rule.upcasting(tangent, *read, **rule.keyword_arguments(params, index))
     return parts
 
@@ -121,7 +119,9 @@ def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
 
 
 def with_outer_tangents(value: Any, level: int) -> Any:
-    """A tensor with only those of its tangents that belong to levels outside of `level`."""
+    """A tensor, or several, with only those tangents that belong to levels outside of `level`."""
+    if isinstance(value, tuple):
+        return tuple([with_outer_tangents(part, level) for part in value])
     if type(value) is not Tensor or not value.tangents:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}

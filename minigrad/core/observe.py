@@ -130,8 +130,9 @@ def run_observed(
 
 def _node_of(result: Any) -> Any:
     """The first node among an operation's results; None if nothing was recorded."""
-    outs = result if isinstance(result, tuple) else (result,)
-    return next((out.node for out in outs if getattr(out, "node", None) is not None), None)
+    if not isinstance(result, tuple):
+        return getattr(result, "node", None)
+    return next((out.node for out in result if getattr(out, "node", None) is not None), None)
 
 
 class unobserved:

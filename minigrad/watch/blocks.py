@@ -174,16 +174,19 @@ class Blocks:
     def _started(self, before: Any) -> Any:
         """The trace function that hears of each call; before: the one that was there."""
 
+        texts = self._texts
+
         def started(frame: FrameType, event: str, arg: Any) -> Any:
             outer = None if before is None else before(frame, event, arg)
-            known = self._texts.get(id(frame.f_code))
-            text = self._text_of(frame.f_code) if known is None else known[1]
+            code = frame.f_code
+            known = texts.get(id(code))
+            text = self._text_of(code) if known is None else known[1]
             if text is None:
-                if frame.f_code is _OPERATION and observation.listening:
+                if code is _OPERATION and observation.listening:
                     self.follow(False)  # until the recorder says otherwise
                 return outer
             self._made += 1
-            composed = frame.f_code.co_filename.startswith(_OWN)
+            composed = code.co_filename.startswith(_OWN)
             if composed and outer is None:
                 frame.f_trace_lines = False  # only its end matters
             # those of the first call are the inputs

@@ -100,7 +100,8 @@ class Rules:
             _known.clear()
         known = {} if key is None else _known.setdefault(key, {})
         symbols = dict(zip(_places(len(made.names)), made.names, strict=True))
-        self._made[name] = made, known, symbols | {"result": notation.symbol(name)}
+        symbols["result"] = notation.symbol(name)
+        self._made[name] = made, known, symbols
 
     def pulled(self, name: str, index: int) -> Tokens | None:
         """What a result sends to an operand in a backward pass. None where there is no rule that
@@ -156,7 +157,7 @@ def _key(made: Made) -> Any:
     like = [
         o.dtype if pointwise and isinstance(o, Array) else _told_apart(o) for o in made.operands
     ]
-    params = ((k, _told_apart(v)) for k, v in made.params.items())
+    params = [(k, _told_apart(v)) for k, v in made.params.items()]
     key = (made.primitive, *like, *params)
     try:
         hash(key)

@@ -120,14 +120,14 @@ def _local_tangents(call: OperationCall, out: Tensor, level: int) -> list[Any]:
     # the rule of an elementwise operation serves both modes, so that it takes arrays
     on_arrays = call.primitive.elementwise and all([isinstance(a, _PLAIN) for a in call.args])
     plain: Any = array_of if on_arrays else _without_history
-    args, result = [plain(a) for a in call.args], plain(out)
     for index, a in enumerate(call.args):
         carried = isinstance(a, Tensor) and a.tangents is not None and level in a.tangents
         rule = call.primitive.push_rule(index) if carried else None
         if rule is not None and is_factor(call.primitive, a, out):
             one = backend.ones(a.shape, a.dtype, a.array)
             one = one if on_arrays else wrap(one)
-            read = [primitive.read_source(source, args, result) for source in rule.sources]
+            sources = rule.sources
+            read = [plain(primitive.read_source(source, call.args, out)) for source in sources]
             keywords = rule.keyword_arguments(call.params, index)
             function = rule.function if a.dtype in backend.SINGLE_OR_DOUBLE else rule.upcasting
             found[index] = array_of(function(one, *read, **keywords))

@@ -78,7 +78,7 @@ class OperationCall:
     ) -> None:
         self.primitive, self.params, self.operands = prim, params, operands
         self.args = tuple(
-            wrap(a.array, a.node, a.tangents) if isinstance(a, Tensor) else a for a in args
+            [wrap(a.array, a.node, a.tangents) if isinstance(a, Tensor) else a for a in args]
         )
         self.names: list[str] = []  # of the results, once noted
         self.pushed: list[Any] = []  # what each operand contributed to the result's tangent
@@ -360,6 +360,7 @@ class TraceRecorder(TraceWriter):
 
     def end(self, event: Event) -> None:
         """Note what came out."""
+        self.blocks.follow(False)
         if self._is_own_rule(event):
             observe.observation.listening = event.listening
         if self._may_be_noted(event):
@@ -374,13 +375,13 @@ class TraceRecorder(TraceWriter):
         container: the event that is under way afterwards.
         """
         if self._problem is None and _innermost.recorder is self:
-            self.blocks.follow(False)
             try:
                 function(event)
             except AutogradError as problem:
                 self._problem = problem
             finally:
-                self.blocks.follow(self._may_contain_steps(container))
+                if self._may_contain_steps(container):
+                    self.blocks.follow(True)
 
     def _is_own_rule(self, event: Event) -> bool:
         """Whether an event is a rule of the engine's that pushes a tangent of this Trace, or pulls
@@ -417,7 +418,7 @@ class TraceRecorder(TraceWriter):
                 self._finish(call, event.args[-2])
         elif (
             event.phase == "forward"
-            and any(isinstance(a, Tensor) for a in event.args)
+            and any([isinstance(a, Tensor) for a in event.args])
             and self._visible(event)
         ):
             self._calls[event] = self._call(event)
@@ -658,11 +659,13 @@ class TraceRecorder(TraceWriter):
     def _note_terms(self, call: OperationCall, node: dict[str, Any], out: Tensor) -> None:
         """Which elements meet in those of a result, and these elements."""
         formula = getattr(call.primitive, "terms", None)
-        if formula is None or not all(isinstance(a, Tensor) for a in call.args):
+        if formula is None or not all([isinstance(a, Tensor) for a in call.args]):
             return
         shapes = [tuple(a.shape) for a in call.args]
+        if not any([*shapes, out.shape]):  # single numbers have no elements
+            return
         terms = as_data(formula(shapes, tuple(out.shape), call.params))
-        if terms is None or not any([*shapes, out.shape]):  # single numbers have no elements
+        if terms is None:
             return
         node["terms"] = terms
         read = zip(call.operands, call.args, strict=True)
