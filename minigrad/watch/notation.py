@@ -369,10 +369,11 @@ def in_parentheses(token: Token) -> Tokens:
 def derivative(of: str, by: str, which: str = "", above: Tokens | None = None) -> Token:
     """The fraction ∂of/∂by; which: of an operand that occurs more than once, ∂of/∂(first by);
     above: another numerator, as `differentiated` writes it."""
+    partial = op("∂")
     below: Tokens = [symbol(by)]
     if which:
         below = [op("("), {"t": "text", "text": f"{which}\u00a0"}, *below, op(")")]
-    return {"t": "frac", "num": above or [op("∂"), symbol(of)], "den": [op("∂"), *below]}
+    return {"t": "frac", "num": above or [partial, symbol(of)], "den": [partial, *below]}
 
 
 def differentiated(made: Tokens) -> Tokens | None:

@@ -104,15 +104,16 @@ def pushed(
     rules: Tokens = []
     numbers: Tokens = []
     slopes = []
-    pointwise = all(local is not None for _, local, *_ in terms)
-    spelled = pointwise and not any(is_array(local) or is_array(t) for _, local, _, t, _ in terms)
-    known = all(rule is not None for _, _, rule, *_ in terms)
+    equals, times = op("="), op("·")
+    pointwise = all([local is not None for _, local, *_ in terms])
+    spelled = pointwise and not any([is_array(local) or is_array(t) for _, local, _, t, _ in terms])
+    known = all([rule is not None for _, _, rule, *_ in terms])
     for i, (source, local, rule, tangent, which) in enumerate(terms):
         plus = [op("+")] if i else []
         # of two terms the sentence says how the result is made
         above = making.above if making and len(terms) == 1 else None
         fraction = derivative(name, source, which, above)
-        symbols += [*plus, fraction, op("·"), symbol(source, "dot", "d")]
+        symbols += [*plus, fraction, times, symbol(source, "dot", "d")]
         joined = [] if rule and rule[0] == op("−") else plus
         rules += [*joined, *(rule or [])]
         if spelled:
@@ -120,16 +121,16 @@ def pushed(
             if found is None:
                 factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
                 left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
-                joined, found = plus, [*left, op("·"), *right]
+                joined, found = plus, [*left, times, *right]
             numbers += [*joined, *found]
         if making and rule and pointwise:
             slopes.append(_slope(making, rule, local, source, which))
-    formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
+    formula = [symbol(name, "dot", "d"), equals, *(symbols if pointwise or not known else rules)]
     if known and pointwise:
-        formula += [op("="), *rules]
+        formula += [equals, *rules]
     if spelled:
-        formula += [op("="), *numbers]
-    formula += [op("="), num(result, "d")]
+        formula += [equals, *numbers]
+    formula += [equals, num(result, "d")]
     shown = number(result)
     if making and slopes and len(slopes) == len(terms) and _is_real(terms[0][1]):
         has = "the derivative" if len(slopes) == 1 else "the derivatives"
@@ -218,21 +219,22 @@ def pulled(
     def total(tokens: Tokens) -> Tokens:
         return sum_over(tokens, *summed) if summed else tokens
 
-    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
+    equals = op("=")
+    formula: Tokens = [symbol(target, "bar", "g"), equals if before is None else op("+=")]
     if rule is None or local is not None or (summed and conjugate is not None):
         names = [name for name, _ in upstream]
         above = making and making.above
-        formula += [*total(_chain_rule(names, target, bool(conjugate), which, above)), op("=")]
+        formula += [*total(_chain_rule(names, target, bool(conjugate), which, above)), equals]
     made, sent = [] if rule is None else total(rule), number(c)
     if len(made) == 1 and made[0]["t"] == "num" and number(made[0]["value"]) == sent:
         made = []  # a rule that is 0
     if made:
-        formula += [*made, op("=")]
+        formula += [*made, equals]
     if len(upstream) == 1 and local is not None and not is_array(local):
         numbers = making.numbers(rule, upstream[0][1]) if making and rule else None
         adjoint = in_parentheses(num(upstream[0][1], "g"))
         formula += numbers or [*adjoint, op("·"), *in_parentheses(num(local))]
-        formula.append(op("="))
+        formula.append(equals)
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
     receiver = _called(target, which)
@@ -257,7 +259,7 @@ def pulled(
     if before is None:
         return formula, f"{say}; that is its adjoint{SO_FAR}"
     added = in_parentheses(num(c, "g"))
-    formula += [op("→"), num(before, "g"), op("+"), *added, op("="), num(after, "g")]
+    formula += [op("→"), num(before, "g"), op("+"), *added, equals, num(after, "g")]
     return formula, f"{say}; added to {number(before)}, its adjoint is now {number(after)}."
 
 

@@ -94,8 +94,9 @@ def _pushed(call: OperationCall, result: Any, level: int) -> list[Any]:
 def _alike(args: Any, out: Tensor) -> bool:
     """Whether all operands have the result's shape and dtype, float32 or float64."""
     shape, dtype = out.shape, out.dtype
+    arrays = [a.array for a in args if isinstance(a, Tensor)]
     return dtype in backend.SINGLE_OR_DOUBLE and all(
-        [a.shape == shape and a.dtype == dtype for a in args if isinstance(a, Tensor)]
+        [array.shape == shape and array.dtype == dtype for array in arrays]
     )
 
 
