@@ -29,7 +29,7 @@ from minigrad.viz.texts import words
 from minigrad.watch.notation import written_index
 
 FONT, SIDE = 11.0, 0.18
-"""The size of a box's letters in points, and the room beside them in inches."""
+"""The size of a box's letters in points, and the space beside them in inches."""
 PIXELS_PER_INCH = 144
 LARGEST = 20_000
 """Pixels on a side; beyond, a PNG would take gigabytes."""
@@ -94,7 +94,7 @@ def _box(drawing: Any, key: str, lines: list[str], **look: str) -> None:
     """Adds a box with lines of text.
 
     Graphviz takes the letters of East Asia for narrower than they are, one em, unless it asks a
-    library for fonts: a box with such letters is at least so wide that they have room.
+    library for fonts: a box with such letters is at least so wide that they have space.
     """
     if any(is_wide(letter) for line in lines for letter in line):
         ems = max(sum(1.0 if is_wide(letter) else 0.56 for letter in line) for line in lines)

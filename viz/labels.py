@@ -22,7 +22,7 @@ from minigrad.viz.texts import Words
 
 Points = Sequence[Sequence[float]]
 
-# width of a letter, of both sides together, height; the second for little room
+# width of a letter, of both sides together, height; the second for little space
 LARGE, SMALL = NUMBER["sizes"]
 # what an end of the edge keeps free beside a number on it, with the arrow's point
 STUB = NUMBER["stub"]
@@ -45,7 +45,7 @@ STROKE = NUMBER["stroke"]  # of a card
 
 
 class NumberSize(NamedTuple):
-    """How large a number is written; the small size is for where there is little room."""
+    """How large a number is written; the small size is for where there is little space."""
 
     width: float
     height: float

@@ -133,8 +133,8 @@ def spread(value: Any) -> str:
 
 
 def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
-    """As :func:`short`, but where there is little room: an array of more than ``whole`` elements is
-    shown by its range, "−1.2 … 3.4".
+    """As :func:`short`, but where there is little space: an array of more than ``whole`` elements
+    is shown by its range, "−1.2 … 3.4".
 
     The number of elements alone decides, never how long their text is, so that all arrays of a
     shape look alike. Where the range is not known, the text of ``short`` is taken up to ``most``

@@ -229,12 +229,12 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     for line in (full, brief, less):
         if sum(len(r.text.replace("\u0305", "")) for r in line) <= 30:
             return line
-    cut, room = [], 30
+    cut, space = [], 30
     for r in less:
         letters = _LETTER.findall(r.text)
-        whole = len(letters) < room
-        cut.append(r if whole else r._replace(text="".join(letters[: room - 1]) + "…"))
-        room -= len(letters)
+        whole = len(letters) < space
+        cut.append(r if whole else r._replace(text="".join(letters[: space - 1]) + "…"))
+        space -= len(letters)
         if not whole:
             break
     return cut

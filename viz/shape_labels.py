@@ -21,8 +21,8 @@ from minigrad.viz.layout.lines import turn_of
 
 LETTER = SHAPE["letter"]
 """The width of a letter."""
-LEAST_ROOM, SQUEEZED = (
-    SHAPE["room"],
+LEAST_SPACE, SQUEEZED = (
+    SHAPE["space"],
     SHAPE["squeezed"],
 )  # widths: the least one, and shares of the whole
 ABOVE, BELOW, MIDDLE = SHAPE["above"], SHAPE["below"], SHAPE["middle"]  # of an edge, or between two
@@ -40,21 +40,21 @@ CELL, FINE, SHORT = SHAPE["cell"], SHAPE["fine"], SHAPE["short"]  # in cells, th
 
 class ShapeLabel(NamedTuple):
     """A shape beside the beginning of an edge: its text, the node that the edge leaves, its
-    place, and the room that its letters have.
+    place, and the space that its letters have.
     """
 
     text: str
     node: str
     x: float
     y: float
-    room: float
+    space: float
 
     @property
     def drawn(self) -> str:
         """What is written: where the letters would be too narrow to be read, what the shape becomes
         is left out.
         """
-        narrow = self.room < SHAPE["legible"] * LETTER * len(self.text)
+        narrow = self.space < SHAPE["legible"] * LETTER * len(self.text)
         return re.sub("⇒ .*", "⇒ …", self.text) if narrow else self.text
 
     @property
@@ -63,7 +63,7 @@ class ShapeLabel(NamedTuple):
         return Rectangle(
             self.x,
             self.y - ASCENT,
-            self.x + min(self.room, LETTER * len(self.text)),
+            self.x + min(self.space, LETTER * len(self.text)),
             self.y + DESCENT,
         )
 
@@ -189,11 +189,11 @@ def _of_node(node: str, edges: Sequence[tuple[Any, str]], standing: _Standing) -
             )
         else:
             x = first[0][0] + BEFORE
-            room = max(LEAST_ROOM, min(points[1][0] for points in together) - x + BEFORE - GAP)
-            long = min(room, LETTER * len(text))
-            rooms = [room, *(max(LEAST_ROOM, long * share) for share in SQUEEZED)]
+            space = max(LEAST_SPACE, min(points[1][0] for points in together) - x + BEFORE - GAP)
+            long = min(space, LETTER * len(text))
+            spaces = [space, *(max(LEAST_SPACE, long * share) for share in SQUEEZED)]
             levels = _levels([points[0][1] for points in together], ports, 0 < i == len(groups) - 1)
-            near = (ShapeLabel(text, node, x, level, room) for room in rooms for level in levels)
+            near = (ShapeLabel(text, node, x, level, space) for space in spaces for level in levels)
             found = chain(
                 near,
                 (

@@ -247,8 +247,8 @@ class _Clipped(io.StringIO):
     """
 
     def write(self, text: str) -> int:
-        room = KEPT_OUTPUT - self.tell()
-        super().write(text if len(text) <= room else text[: max(room, 0)])
+        space = KEPT_OUTPUT - self.tell()
+        super().write(text if len(text) <= space else text[: max(space, 0)])
         return len(text)
 
 

@@ -28,7 +28,7 @@ from .student_process import Child
 
 KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
 CREDENTIALS = socket.CMSG_SPACE(12) if KNOWN_SENDERS else 0
-"""Room for the numbers of process, user and group, which Linux adds to a message."""
+"""Space for the numbers of process, user and group, which Linux adds to a message."""
 BOOT = (
     "import sys; sys.path.append({library!r}); from untrusted.fork_server import main;"
     " main({modules!r})"

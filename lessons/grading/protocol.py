@@ -86,7 +86,7 @@ class _Encoder:
         if kind is float:
             return value if math.isfinite(value) else {"f": repr(value)}
         if kind is str or isinstance(value, str):
-            return self._room(value if kind is str else str.__str__(value), len(value))
+            return self._space(value if kind is str else str.__str__(value), len(value))
         if kind is list or isinstance(value, list | tuple):
             self.count(len(value))
             inner = [
@@ -116,7 +116,7 @@ class _Encoder:
             self.count(len(value))
             return {
                 "d": {
-                    self._room(str.__str__(key), len(key)): self.encode(item, depth + 1)
+                    self._space(str.__str__(key), len(key)): self.encode(item, depth + 1)
                     for key, item in value.items()
                 }
             }
@@ -149,12 +149,12 @@ class _Encoder:
                 else f"the dtype {array.dtype}"
             )
             raise ProtocolError(f"is an array of {what}; it should hold real numbers")
-        self._room(
+        self._space(
             None, array.nbytes
         )  # before the copy: a broadcast array can be large and take no memory
         return {"a": array.dtype.str, "s": list(array.shape), "b": _to_text(array.tobytes())}
 
-    def _room(self, value: Any, size: int) -> Any:
+    def _space(self, value: Any, size: int) -> Any:
         self.bytes += size
         if self.bytes > VALUE_BYTES:
             raise ProtocolError(f"holds more than {VALUE_BYTES:,} bytes")

@@ -56,7 +56,7 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
     Returns the number of bytes written. Raises SubmissionError.
     """
     folder.mkdir(parents=True)
-    room = most
+    space = most
     try:
         with opened(path) as archive:
             entries = archive.infolist()
@@ -69,14 +69,14 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
                 with archive.open(entry) as packed, target.open("wb") as file:
                     limit = submitted_notebooks.FILE_BYTES
                     while file.tell() <= limit and (block := packed.read(1 << 20)):
-                        room -= len(block)
-                        if room < 0:
+                        space -= len(block)
+                        if space < 0:
                             raise SubmissionError(
                                 f"The zips hold more than {most >> 20} MB when they are unpacked."
                             )
                         file.write(block)
                 _set_time(target, entry, not_after)
-        return most - room
+        return most - space
     except SubmissionError:
         remove(folder)
         raise

@@ -386,14 +386,14 @@ def key_of(code: tuple[str, str]) -> str:
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:
     """Files that a submission finds beside itself, as far as they are ordinary and small."""
-    room = student_process.FOLDER_BYTES // 2
+    space = student_process.FOLDER_BYTES // 2
     for name, path in files.items():
         with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink() and (size := path.stat().st_size) < room:
+            if path.is_file() and not path.is_symlink() and (size := path.stat().st_size) < space:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-                room -= size
+                space -= size
 
 
 Questions = Sequence[tuple[Exercise, list[Case]]]

@@ -84,7 +84,7 @@ def _one_by_one(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: A
 
 
 def _scatter_view(x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | None = None) -> Any:
-    """A copy of x with room for the values' batch, in which the region that the steps lead to is
+    """A copy of x with space for the values' batch, in which the region that the steps lead to is
     overwritten. Steps may lead into the batch themselves.
     """
     entered = {params["place"] for step, params in steps if step is enter}

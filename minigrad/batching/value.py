@@ -111,16 +111,16 @@ class Batched(ArrayPayload):
         return Batched(self.array.astype(dtype, copy=copy), self.axes)
 
     def __minigrad_fits__(self, target: Any, operation: str) -> None:
-        """Raise BatchingError unless memory laid out as `target` (a payload) has room for each
+        """Raise BatchingError unless memory laid out as `target` (a payload) has space for each
         example's value.
         """
-        room = (
+        space = (
             dict(zip(target.axes, target.array.shape, strict=False))
             if isinstance(target, Batched)
             else {}
         )
         for axis, length in zip(self.axes, self.array.shape, strict=False):
-            if room.get(axis, 1) < length:
+            if space.get(axis, 1) < length:
                 raise BatchingError(
                     f"{operation}: inside vmap, a value that differs between the {axis.size}"
                     " examples cannot be written into a tensor of which there is only one for all"

@@ -100,7 +100,7 @@ def _write(options: argparse.Namespace) -> int:
     except (
         RuntimeError,
         ValueError,
-    ) as error:  # no program that could draw it, no room in a file of pixels, no letters
+    ) as error:  # no program that could draw it, no space in a file of pixels, no letters
         raise ComputationError(str(error).removeprefix("paint: ")) from error
     wrote(options.output)
     return 0

@@ -32,35 +32,35 @@ def expression(node: Node) -> str:
     return _written(node, DEEPEST, [LONGEST])
 
 
-def _written(operand: Any, depth: int, room: list[int]) -> str:
-    """At most DEEPEST calls deep; `room[0]` characters are left, so at most that many calls."""
+def _written(operand: Any, depth: int, space: list[int]) -> str:
+    """At most DEEPEST calls deep; `space[0]` characters are left, so at most that many calls."""
     node: Any = operand
     if not isinstance(operand, Tensor):
         text = repr(operand)
     elif node.given_name:
         text = str(node.given_name)
-    elif depth == 0 or room[0] <= 0:
+    elif depth == 0 or space[0] <= 0:
         text = "…"
     else:
-        return _combined(node, depth, room)
-    room[0] -= len(text)
+        return _combined(node, depth, space)
+    space[0] -= len(text)
     return text
 
 
-def _combined(node: Node, depth: int, room: list[int]) -> str:
-    room[0] -= 2
+def _combined(node: Node, depth: int, space: list[int]) -> str:
+    space[0] -= 2
     label, params = label_of(node), node.params
     if label == "constant":
         return _constant(node)
     if node.op is not None and type(node.op).__name__ == "MatMulOp":
-        parts = [_written(a, depth - 1, room) for a in node.args]
+        parts = [_written(a, depth - 1, space) for a in node.args]
         return f"MatMul({','.join(parts)},{params['trans_A']},{params['trans_B']})"
     args: list[str] = []
     for a in node.args:
-        if room[0] <= 0 and args:
+        if space[0] <= 0 and args:
             args.append("…")
             break
-        args.append(_written(a, depth - 1, room))
+        args.append(_written(a, depth - 1, space))
     operator = _operator(label)
     if operator == "[]" and "index" in params:
         return f"{args[0]}[{index_text(params['index'])}]"

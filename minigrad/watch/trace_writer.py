@@ -286,7 +286,7 @@ class TraceWriter(TraceDocument):
         self, node: str, column: str, arrays: dict[str, Any], targets: Sequence[int] = (-1,)
     ) -> None:
         """Where elements meet in a node: put the elements of arrays into the values that were
-        written last into a column, as far as a Trace has the room.
+        written last into a column, as far as a Trace has the space.
 
         targets: of a large array those parts are held that meet in a block of the result (-1), or
         of the operand of a number.

@@ -134,7 +134,7 @@ def _in_words(token: Token) -> Token:
 
 
 def _shortened(name: str, owner: str, made: Tokens) -> Tokens:
-    """The rule of an array, or Adam's, as it stands in a card, which has no room for the change's
+    """The rule of an array, or Adam's, as it stands in a card, which has no space for the change's
     elements or a fraction: of a path such as 0.weight a letter, w − 0.1 · w̄."""
     if made[-1]["t"] != "sym":
         made = [made[0], op("+"), {"t": "text", "text": f"Δ({owner})"}]

@@ -333,7 +333,7 @@ def test_a_graph_that_is_seen_whole_stands_in_the_lines_in_which_it_is_largest(s
     """It kept the lines that scroll, and 100 operations had a tenth of their size (November
     2026)."""
     viewer = show(sines(100), 1280, 800)
-    fit, graph = viewer.get_by_role("button", name="Fit to width"), viewer.locator(".mg-graph")
+    fit, graph = viewer.get_by_role("button", name="Fit to window"), viewer.locator(".mg-graph")
     scale = """(root) => {
         const svg = root.querySelector(".mg-svg");
         return svg.clientWidth / svg.viewBox.baseVal.width;
@@ -368,7 +368,7 @@ def test_the_whole_of_a_graph_in_lines_can_be_seen_at_once(show, visit):
     graph, strip = viewer.locator(".mg-graph"), viewer.locator(".mg-strip-of")
     before = viewer.locator(".mg-svg").bounding_box()["width"]
     assert graph.evaluate("e => e.scrollHeight > e.clientHeight") and strip.is_visible()
-    fit = viewer.get_by_role("button", name="Fit to width")
+    fit = viewer.get_by_role("button", name="Fit to window")
     fit.click()
     assert (
         not graph.evaluate("e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth")

@@ -1,4 +1,4 @@
-"""The table of arrays in less room than it would take: nothing is lost, what is at work is in
+"""The table of arrays in less space than it would take: nothing is lost, what is at work is in
 sight, and it does not move as it fills.
 """
 

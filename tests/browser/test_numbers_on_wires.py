@@ -142,7 +142,7 @@ def test_stills_put_the_shapes_where_the_page_does(show, visit, f):
         for text, x, y, length in page.evaluate(places)
     ]
     notes = shape_labels(with_layout(trace))
-    squeezed = lambda note: round(note.room) if note.room < LETTER * len(note.drawn) else 0
+    squeezed = lambda note: round(note.space) if note.space < LETTER * len(note.drawn) else 0
     assert [(note.drawn, (note.x, note.y, squeezed(note))) for note in notes] == seen
     letters = [length / len(text) for text, *_, length in page.evaluate(places) if length]
     assert len(seen) > 3 and min(letters, default=LETTER) > 0.5 * LETTER, "they can be read"

@@ -104,10 +104,10 @@ def test_beside_the_graph_a_table_has_no_bar_for_a_part_of_a_pixel(show, spacing
     viewer.page.set_viewport_size({"width": 881, "height": 900})
     viewer.page.wait_for_timeout(100)
     table = viewer.locator(".mg-tablebox")
-    exact, room = table.evaluate(
+    exact, space = table.evaluate(
         "e => [e.firstElementChild.getBoundingClientRect().width, e.clientWidth]"
     )
-    assert exact <= room, "wider than its place"
+    assert exact <= space, "wider than its place"
     assert table.evaluate("e => e.offsetHeight - e.clientHeight") <= 2
 
 
@@ -157,7 +157,7 @@ def test_a_graph_that_moves_closer_together_keeps_its_order_and_its_ends(show):
         assert any(abs(card[0] - end[0]) < 1 and card[1] <= end[1] <= card[3] for card in cards)
     columns = sorted({(round(card[0] + card[2]), card[0], card[2]) for card in cards})
     gaps = [b[1] - a[2] for a, b in itertools.pairwise(columns) if b[1] > a[2]]
-    assert len(gaps) == 3 and min(gaps) >= 63.5, "a number has room between two columns"
+    assert len(gaps) == 3 and min(gaps) >= 63.5, "a number has space between two columns"
 
 
 @pytest.mark.parametrize("name", ["seed", "square", "arrays"])
@@ -263,7 +263,7 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     assert table.is_visible() and view.count() == 0
 
 
-ROOM = """(root) => {
+SPACE = """(root) => {
     const box = (part) => root.querySelector(part).getBoundingClientRect(),
         view = box("[data-view]"),
         inside = root.querySelector(".mg-inside");
@@ -308,13 +308,13 @@ def test_an_opened_view_ends_with_the_window_beside_the_graph(show):
             wanted, ((1280, 800), (1440, 900), NOTEBOOK)
         ):
             viewer = show(trace, width, height, step=k, views=[view])
-            found = viewer.evaluate(ROOM)
+            found = viewer.evaluate(SPACE)
             told = name, view, width, found
             assert max(found["over"], found["aside"]) <= 1 and found["reached"], told
             assert min(found["graph"], found["view"], found["beside"]) > 0, told
             assert found["tall"] > 190, told
     for width, height in ((1280, 800), NOTEBOOK):
-        found = show(product, width, height, step=3, views=["element"]).evaluate(ROOM)
+        found = show(product, width, height, step=3, views=["element"]).evaluate(SPACE)
         assert found["over"] <= 1 and found["beside"] > 0, found
 
 
@@ -520,10 +520,10 @@ TOUCHED = """(root) => {
         cards = [...root.querySelectorAll(".mg-node:is(.mg-read, .mg-write) .mg-card")]
             .map((card) => card.getBoundingClientRect());
     return [["left", "right", graph.clientWidth], ["top", "bottom", graph.clientHeight]].filter(
-        ([from, to, room]) => {
+        ([from, to, space]) => {
             const low = Math.min(...cards.map((card) => card[from])),
                 high = Math.max(...cards.map((card) => card[to]));
-            return high - low < room - 14 && (low < seen[from] || high > seen[to]);
+            return high - low < space - 14 && (low < seen[from] || high > seen[to]);
         });
 }"""
 
@@ -606,7 +606,7 @@ def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
     assert said["y"] + said["height"] <= panel["y"] + panel["height"]
 
 
-def test_in_a_notebook_the_question_of_predict_leaves_room_for_graph_and_table(show):
+def test_in_a_notebook_the_question_of_predict_leaves_space_for_graph_and_table(show):
     """With a network or a CNN its page was up to 60 pixels too high, and without it, in a window of
     1280 by 720, 6 (November 2026).
     """

@@ -67,9 +67,9 @@ def test_the_number_of_a_line_runs_to_it_and_with_shift_back(show, trace):
 NODE_IN_SIGHT = """root => {
     const now = root.querySelector(".mg-node.mg-write");
     const box = now.getBoundingClientRect(),
-        room = root.querySelector(".mg-graph").getBoundingClientRect();
-    const inside = box.left >= room.left - 1 && box.right <= room.right + 1
-        && box.top >= room.top - 1 && box.bottom <= room.bottom + 1;
+        space = root.querySelector(".mg-graph").getBoundingClientRect();
+    const inside = box.left >= space.left - 1 && box.right <= space.right + 1
+        && box.top >= space.top - 1 && box.bottom <= space.bottom + 1;
     const names = [...root.querySelectorAll(".mg-crumbs .mg-fold")].map(e => e.textContent);
     return [inside, root.querySelectorAll(".mg-node").length, names,
             [...root.querySelectorAll(".mg-node.mg-write")].map(e => e.dataset.node)];
@@ -140,9 +140,9 @@ def test_a_long_line_of_code_is_moved_to_the_piece_at_work(show, size):
         range(len(trace["steps"]) + 1),
         """root => {
             const of = name => root.querySelector(`.mg-source ${name}`)?.getBoundingClientRect(),
-                [lit, room, gutter] = ["mark", ".mg-scroll", ".mg-gutter"].map(of);
-            return lit ? [lit.left - gutter.right, room.right - lit.left, gutter.left - room.left,
-                lit.width < room.width - gutter.width - 20 ? room.right - lit.right : 0] : null;
+                [lit, space, gutter] = ["mark", ".mg-scroll", ".mg-gutter"].map(of);
+            return lit ? [lit.left - gutter.right, space.right - lit.left, gutter.left - space.left,
+                lit.width < space.width - gutter.width - 20 ? space.right - lit.right : 0] : null;
         }""",
     )
     ends = [end for end in ends if end is not None]

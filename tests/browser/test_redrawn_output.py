@@ -42,7 +42,7 @@ dragged"""
 from minigrad.watch import trace_function
 viz.iframe(trace_function(f, 2.0, 5.0))"""
     ),
-    **{f"room{i}": "print('\\n' * 40)" for i in range(6)},
+    **{f"space{i}": "print('\\n' * 40)" for i in range(6)},
 }
 NUMBER = {name: i for i, name in enumerate(CELLS)}
 

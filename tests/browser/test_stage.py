@@ -381,7 +381,7 @@ def three_lines(x1, x2):
 
 @pytest.mark.parametrize("size", [(1280, 720), (1440, 900)])
 def test_the_graph_has_half_of_the_stage_beside_three_lines_of_code(show, visit, size):
-    """The formula has no sentence below it; before the first step its room has the function."""
+    """The formula has no sentence below it; before the first step its space has the function."""
     found = trace_function(three_lines, 2.0, 5.0, mode="reverse")
     viewer = show(found, *size)
     viewer.focus()
@@ -815,8 +815,8 @@ def test_one_element_fills_its_part_of_the_stage_at_each_step_and_question(show,
         until(visit.page, f"({inside})()")
         assert f"{node} · value · written" in box.inner_text() and "?" not in box.inner_text()
         seen = box.bounding_box()
-        room = viewer.locator(".mg-view-element .mg-inside").bounding_box()
-        assert max(seen["width"] / room["width"], seen["height"] / room["height"]) > 0.8
+        space = viewer.locator(".mg-view-element .mg-inside").bounding_box()
+        assert max(seen["width"] / space["width"], seen["height"] / space["height"]) > 0.8
     before = box.evaluate(LARGE)
     assert before > size[1] / 70
     visit.page.keyboard.press("+")

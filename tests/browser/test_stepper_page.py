@@ -545,7 +545,7 @@ def test_a_long_graph_in_one_line_follows_the_active_node_and_can_be_zoomed(show
     before = viewer.locator(".mg-svg").bounding_box()["width"]
     viewer.get_by_role("button", name="Zoom out").click()
     assert viewer.locator(".mg-svg").bounding_box()["width"] < before
-    fit, strip = viewer.get_by_role("button", name="Fit to width"), viewer.locator(".mg-strip-of")
+    fit, strip = viewer.get_by_role("button", name="Fit to window"), viewer.locator(".mg-strip-of")
     fit.click()
     assert not box.evaluate("b => b.scrollWidth > b.clientWidth") and not strip.is_visible(), (
         "all of it, and so no strip"

@@ -231,12 +231,12 @@ def test_the_story_tells_every_step_and_leads_back_to_it(show):
     assert step_of(viewer) == 7 and view(viewer, "story").locator("li").count() == 7
 
 
-def test_the_room_of_a_part_is_no_style_of_what_is_inside_it(show):
+def test_the_space_of_a_part_is_no_style_of_what_is_inside_it(show):
     """Else each element in it gets a new style when groups open; the dictionary alone needs it."""
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), 1280, 800, views=["algorithm"])
     graph, inside_it, shelf, dictionary, row = viewer.evaluate("""root => [".mg-graph", ".mg-svg",
         ".mg-views", ".mg-held-by", ".mg-held-by tr"].map(part =>
-            getComputedStyle(root.querySelector(part)).getPropertyValue("--mg-room"))""")
+            getComputedStyle(root.querySelector(part)).getPropertyValue("--mg-space"))""")
     assert graph.endswith("px") and shelf.endswith("px") and dictionary == shelf
     assert inside_it == row == ""
 

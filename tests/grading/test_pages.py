@@ -339,7 +339,7 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     rings = still.evaluate("""[...document.querySelectorAll('.ring')].map(e => {
         const [a, b] = [e, e.ownerSVGElement].map(e => e.getBoundingClientRect());
         return [a.left - b.left, a.top - b.top, b.right - a.right, b.bottom - a.bottom]; })""")
-    assert rings and all(min(room) >= 0 for room in rings), "no mark is drawn outside its picture"
+    assert rings and all(min(space) >= 0 for space in rings), "no mark is drawn outside its picture"
     heads = still.evaluate(
         "[...document.querySelectorAll('th')].map(e => [e.textContent,"
         " e.getClientRects()[0].height, e.offsetWidth])"

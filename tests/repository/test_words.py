@@ -16,6 +16,7 @@ WORDS = {
     r"\bway(s)?\s+back\b": "'the reverse pass', 'the pullback'",
     r"\bdoors?\b": "'entry point', 'function'",
     r"\bhouses?\b": "'project', 'package'",
+    r"\brooms?\b": "'space', 'width', 'height'",
     r'(?:"""|/\*\*|(?:^|\n)\s*//|(?:^|\n)\s*#)\s*The same\b': "what it is, without its neighbour",
 }
 """Patterns of unwanted words, and what to write instead."""
@@ -52,9 +53,12 @@ def test_unwanted_words_stay_out():
     ("text", "count"),
     [
         ("What nobody reads.\nSomebody asks", 2),
-        ("computed anew, then let\n    go", 2),
+        ("computed anew, then let\n    go, with room for it", 3),
         ('"""The same for arrays."""\n# The same\n    // The same', 3),
-        ('"""Computes the same value."""\n# as the same\nhousing, indoors, a new one', 0),
+        (
+            '"""Computes the same value."""\n# as the same\nhousing, indoors, classroom, a new one',
+            0,
+        ),
     ],
 )
 def test_an_unwanted_word_is_seen(text, count):

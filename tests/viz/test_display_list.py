@@ -99,15 +99,15 @@ def test_relative_path_data_has_the_points_that_svg_gives_it(axes):
     assert curved.vertices.tolist() == [[0, 0], [1.5, 2], [3, 4], [0.5, 6], [2.5, 6], [-1, -2]]
 
 
-def test_text_wider_than_its_room_is_squeezed_by_both(axes):
+def test_text_wider_than_its_space_is_squeezed_by_both(axes):
     from minigrad.viz.picture.write_matplotlib import Canvas
 
-    long = TextLine(0, 20, "(1000, 1000)", "shape", room=30)
+    long = TextLine(0, 20, "(1000, 1000)", "shape", space=30)
     assert 'textLength="30"' in svg([long], 50, 50)
-    assert "textLength" not in svg([long._replace(room=300)], 50, 50)
+    assert "textLength" not in svg([long._replace(space=300)], 50, 50)
     place = axes()
     Canvas(place, colours()).draw(
-        [long, long._replace(room=300), TextLine(0, 9, [TextRun("x" * 80)], "name", room=40)]
+        [long, long._replace(space=300), TextLine(0, 9, [TextRun("x" * 80)], "name", space=40)]
     )
     small, plain, heading = (text.get_fontsize() for text in place.texts)
     assert small < 0.5 * plain and heading < 8

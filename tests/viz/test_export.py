@@ -164,7 +164,7 @@ def test_every_sample_can_be_drawn(tmp_path):
     for name, sample in (all_samples() | {"chain": chain(12)}).items():
         last = len(sample["steps"])
         numbers = (last // 2, last)
-        scene = Scene(sample, room=(900, 500))
+        scene = Scene(sample, space=(900, 500))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             sizes = {
@@ -204,7 +204,7 @@ def test_a_large_graph_is_followed_not_shrunk(tmp_path):
 
     trace = chain(200)
     scene = Scene(
-        trace, aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50)
+        trace, aspect=16 / 9, space=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50)
     )
     assert scene.follows and scene.view[1] < scene.place["height"] / 2
     for at in range(1, len(scene.trace["steps"]) + 1):
@@ -238,7 +238,7 @@ def test_a_large_graph_is_followed_not_shrunk(tmp_path):
         ("a.png", {"dpi": 1e9}, "dpi must be"),
         ("a.png", {"size": "huge"}, "unknown size"),
         ("a.png", {"size": (0, 4)}, "not a width and a height"),
-        ("a.png", {"size": (100, 50)}, "no room for a graph"),
+        ("a.png", {"size": (100, 50)}, "no space for a graph"),
         ("a.pdf", {"steps": "all", "per_page": 0}, "1 to 24"),
         ("a.pdf", {"steps": "all", "paper": "a7"}, "unknown paper"),
         ("a.png", {"size": (20_000, 20_000)}, "pixels"),

@@ -76,7 +76,7 @@ def test_a_note_of_a_shape_touches_no_wire_no_card_and_no_other_note(name):
     for i, note in enumerate(notes):
         letters = note.box._replace(
             y0=note.y - 8, y1=note.y + 2
-        )  # between two parts that run left there is room for them, and for no more
+        )  # between two parts that run left there is space for them, and for no more
         assert not any(letters.holds(point) for point in along), (
             f"{note.text} of {note.node} stands on a wire"
         )
@@ -134,7 +134,7 @@ def test_a_number_covers_no_card_no_other_number_and_little_of_its_wire(name):
     assert seen >= 2 and bool(turning) == (name == "lines")
 
 
-def test_a_number_stands_on_its_wire_where_there_is_room():
+def test_a_number_stands_on_its_wire_where_there_is_space():
     trace = with_lines(trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source=""))
     covered = {}
     for step in trace["steps"]:

@@ -243,7 +243,7 @@ def test_of_several_passes_each_is_named_at_its_steps():
     assert "雅可比" in jacobian_trace(lambda a: a * a, 2.0, lang="zh")["title"]
 
 
-def test_seeds_that_need_room_get_lines_of_their_own():
+def test_seeds_that_need_space_get_lines_of_their_own():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     f = lambda aa, bb, cc: (aa * bb * cc).sum()
@@ -488,7 +488,7 @@ def test_a_drawing_speaks_the_language():
             viz.draw_graph(thing, lang="la")
 
 
-def test_a_box_has_room_for_the_letters_of_east_asia():
+def test_a_box_has_space_for_the_letters_of_east_asia():
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     学习率 = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     source = (学习率 * 2.0).draw_graph(lang="zh").source
@@ -633,13 +633,13 @@ def test_a_comparison_speaks_the_language(both):
 
 def test_chinese_is_wrapped_between_letters_and_never_begins_with_a_closing_sign():
     text = "向 v4 传回 −1；它的伴随目前是 −1。再传回一次，与原有的相加（见上）。"
-    room = text_width("一二三四五六七", 12)
-    assert room == 84 and text_width("v4，", 12) == 12 + text_width("v4", 12), (
+    space = text_width("一二三四五六七", 12)
+    assert space == 84 and text_width("v4，", 12) == 12 + text_width("v4", 12), (
         "a letter of East Asia is as wide as high"
     )
-    lines = wrap(text, 12, room)
+    lines = wrap(text, 12, space)
     assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"
-    assert all(text_width(line, 12) <= room * 1.2 for line in lines) and len(lines) > 3
+    assert all(text_width(line, 12) <= space * 1.2 for line in lines) and len(lines) > 3
     assert not [line for line in lines if line[0] in "；。，）"]
     assert wrap("one  two\nthree", 12, 1000) == ["one two three"] and wrap("", 12, 10) == []
 

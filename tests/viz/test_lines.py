@@ -228,7 +228,7 @@ def test_a_film_of_a_long_graph_follows_down_the_lines(tmp_path):
     pytest.importorskip("matplotlib")
     sample = chain(100)
     steps = [0, max(k for k, step in enumerate(sample["steps"], 1) if step["phase"] == "primal")]
-    scene = export.frame.Scene(sample, room=(1200, 500), steps=steps)
+    scene = export.frame.Scene(sample, space=(1200, 500), steps=steps)
     corners = [scene.corner(k) for k in steps]
     assert scene.follows and scene.view[1] < scene.place["height"]
     assert corners[0][1] < corners[1][1] and math.isclose(corners[0][0], corners[1][0], abs_tol=1)

@@ -34,7 +34,7 @@ def unread(x1, x2):
 @pytest.mark.parametrize(
     ("shape", "shown"), [((2,), "[6, 6] ≠ [5, 6]"), ((2, 2), ""), ((3, 9), "")]
 )
-def test_a_still_of_a_comparison_has_two_values_where_there_is_room(tmp_path, shape, shown):
+def test_a_still_of_a_comparison_has_two_values_where_there_is_space(tmp_path, shape, shown):
     total = lambda x: (3 * x * x).sum()
     a, gradient = trace_function(total, np.ones(shape), mode="reverse"), np.full(shape, 6.0)
     gradient.flat[0] = 5.0

@@ -127,7 +127,7 @@ def test_numbers_in_formulas_are_set_as_numbers():
     pair = mathtext.upright("[1.1, −1.8]")
     spaced = pair.replace("{-}", "-").replace("{,}", ",")
     assert mathtext.size(pair, 20)[0] < mathtext.size(spaced, 20)[0], (
-        "no room around a sign, none beside the blank after a comma"
+        "no space around a sign, none beside the blank after a comma"
     )
     minus = mathtext.pieces(
         [
@@ -189,7 +189,7 @@ def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
         return x
 
     wide, small = trace_function(chain, 0.5, mode="primal"), all_samples()["seed"]
-    slide = Scene(wide, aspect=16 / 9, room=(2100.0, 1000.0))
+    slide = Scene(wide, aspect=16 / 9, space=(2100.0, 1000.0))
     assert not slide.follows and slide.width > 1300 and slide.enlarged > 1.05
     assert slide.head + slide.view[1] + slide.foot <= slide.height, "nothing overlaps"
     figure = slide.figure(72)

@@ -57,7 +57,7 @@ MOST_NODES = 2_000
 MOST_FRAMES = 1_500
 MOST_PIXELS = 40_000_000
 """A frame of so many pixels takes 160 MB while it is drawn."""
-FILM_ROOM = (1850.0, 1050.0)
+FILM_SPACE = (1850.0, 1050.0)
 """A film of its own size is at most so many pixels large; of larger graphs it shows the part
 around the active node.
 """
@@ -213,19 +213,19 @@ def _paint(
                 f"save: per_page must be a whole number from 1 to 24, got {per_page!r}"
             )
     aspect = pixels[0] / pixels[1] if pixels else None
-    room: tuple[float, float] | None = None
+    space: tuple[float, float] | None = None
     if pixels and form != "pdf":
-        room = (pixels[0] / READABLE - 44, pixels[1] / READABLE - 200)
+        space = (pixels[0] / READABLE - 44, pixels[1] / READABLE - 200)
     elif many:
-        room = FILM_ROOM
-    if pixels and room and room[1] < 120:
+        space = FILM_SPACE
+    if pixels and space and space[1] < 120:
         raise ValueError(
-            f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no room for a graph; at least"
+            f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no space for a graph; at least"
             " 400×300 has"
         )
-    scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark, lang=lang)
+    scene = Scene(trace, aspect=aspect, space=space, steps=numbers, dark=dark, lang=lang)
     if form in FILMS:
-        dpi = min(dpi, 96.0, 72 * max(1.0, FILM_ROOM[0] / scene.width))
+        dpi = min(dpi, 96.0, 72 * max(1.0, FILM_SPACE[0] / scene.width))
     if pixels is None:
         pixels = (round(scene.width * dpi / 72), round(scene.height * dpi / 72))
     if form != "pdf" and pixels[0] * pixels[1] > MOST_PIXELS:
@@ -361,7 +361,7 @@ def _pixels(size: Any) -> tuple[int, int] | None:
         )
     if size[0] < 400 or size[1] < 300:
         raise ValueError(
-            f"save: a picture of {size[0]}×{size[1]} pixels has no room for a graph and its words;"
+            f"save: a picture of {size[0]}×{size[1]} pixels has no space for a graph and its words;"
             " at least 400×300 has"
         )
     return size[0], size[1]

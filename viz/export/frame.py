@@ -46,9 +46,9 @@ class Scene:
     Args:
         trace: a ``minigrad.trace/1`` document; a layout is added if it has none.
         aspect: width by height of the picture, or None for the graph's own.
-        room: width and height that the whole graph must fit into; of a larger one a part is shown,
+        space: width and height that the whole graph must fit into; of a larger one a part is shown,
             at full size, that follows the active node. None: the whole graph, however large.
-        steps: the steps that will be drawn, which decide how much room their words get; all by
+        steps: the steps that will be drawn, which decide how much space their words get; all by
         default.
         dark: the page's dark colours.
         title: in the place of the Trace's own.
@@ -60,7 +60,7 @@ class Scene:
         trace: Mapping[str, Any],
         *,
         aspect: float | None = None,
-        room: tuple[float, float] | None = None,
+        space: tuple[float, float] | None = None,
         steps: Sequence[int] | None = None,
         dark: bool = False,
         title: str | None = None,
@@ -75,14 +75,14 @@ class Scene:
         self.words_above = Head(self.trace, t, named, numbers)
         self.legend, self.graph = self.words_above.legend, GraphPicture(self.trace, t)
         self.foot, self.enlarged = matrix_height(self.trace), 1.0
-        self._arrange(aspect, room)
+        self._arrange(aspect, space)
 
-    def _arrange(self, aspect: float | None, room: tuple[float, float] | None) -> None:
+    def _arrange(self, aspect: float | None, space: tuple[float, float] | None) -> None:
         """The sizes of the picture, of its head, and of the part of the graph that is shown."""
         wide, high = self.place["width"], self.place["height"]
         self.view = (wide, high)
-        if room and (wide > room[0] or high > room[1]):
-            self.view = (min(wide, room[0] * READABLE), min(high, room[1] * READABLE))
+        if space and (wide > space[0] or high > space[1]):
+            self.view = (min(wide, space[0] * READABLE), min(high, space[1] * READABLE))
         self.width = max(self.view[0] + 2 * MARGIN, NARROWEST)
         self.head = self.words_above.height(self.across)
         self.height = self.head + self.view[1] + self.foot + MARGIN

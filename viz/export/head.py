@@ -111,7 +111,7 @@ class Head:
         self.legend = legend_of(trace, t)
 
     def height(self, across: float) -> float:
-        """The height that all steps have room in."""
+        """The height that all steps have space in."""
         words = max((self.explanation(at, across).height for at in self.numbers), default=0.0)
         return self._upper(across) + words + GAP + LEGEND * len(self.legend_rows(across))
 
@@ -130,13 +130,13 @@ class Head:
         sentence = wrap(str(step.get("say") or ""), SENTENCE, across - 2 * MARGIN - 20)
         if not all(mathtext.drawable(piece.tex) for piece in pieces):
             return Explanation([], plain(runs(tokens)), sentence)
-        return Explanation(mathtext.lines(pieces, FORMULA, self._room(at, across)), "", sentence)
+        return Explanation(mathtext.lines(pieces, FORMULA, self._space(at, across)), "", sentence)
 
     def _indent(self, at: int) -> float:
         """From the name of the step's phase to its formula."""
         return text_width(phase_name(self.trace["steps"][at - 1], self.words), 10.5, True) + 30
 
-    def _room(self, at: int, across: float) -> float:
+    def _space(self, at: int, across: float) -> float:
         """The width of a formula."""
         return across - 2 * MARGIN - 14 - self._indent(at)
 
@@ -193,14 +193,14 @@ class Head:
             role = "column strong on" if current else f"column {key}"
             marks.append(TextLine(x + 28, MARGIN + 12.5, word, role))
             x -= 8
-        title, room = self.title, x - MARGIN - 12
-        while title and text_width(title, 15, True) > room:
+        title, space = self.title, x - MARGIN - 12
+        while title and text_width(title, 15, True) > space:
             title = title[:-2].rstrip("…") + "…" if len(title) > 2 else ""
         return [*marks, TextLine(MARGIN, MARGIN + 13, title, "title")]
 
     def _seeds(self, step: Mapping[str, Any] | None, across: float) -> list[Mark]:
         """What each pass begins with, or which of several passes this is."""
-        y, room = MARGIN + TITLE + 4, across - 2 * MARGIN
+        y, space = MARGIN + TITLE + 4, across - 2 * MARGIN
         marks: list[Mark] = []
         if step is not None and "pass" in step:
             said = pass_text(self.trace, self.words, step["pass"])
@@ -211,7 +211,7 @@ class Head:
                 marks.append(TextLine(x, y, one.said, "seed"))
                 if one.plainly:
                     marks.append(TextLine(x + one.before, y, one.plainly, "seed ink"))
-                fit = min(1.0, (room - one.before) / (one.width - one.before))
+                fit = min(1.0, (space - one.before) / (one.width - one.before))
                 marks += _formula(one.pieces, x + one.before, y, SEED_FORMULA * fit)
                 x += one.width
             y += SEEDS
@@ -257,7 +257,7 @@ class Head:
         for line in said.formula:
             high, sizes = _line_height(line), [mathtext.size(piece.tex, FORMULA) for piece in line]
             base = y + (high + max(s[1] for s in sizes) - max(s[2] for s in sizes)) / 2
-            fit = min(1.0, self._room(at, across) / max(mathtext.width(line, FORMULA), 1.0))
+            fit = min(1.0, self._space(at, across) / max(mathtext.width(line, FORMULA), 1.0))
             marks += _formula(line, x + self._indent(at), base, FORMULA * fit)
             y += high
         for i, text in enumerate(said.sentence):

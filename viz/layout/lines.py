@@ -30,7 +30,7 @@ ASIDE = LINES["aside"]
 TRACK = LINES["track"]  # between two wires that run beside one another; a shape stands between them
 GUTTER = LINES["gutter"]  # between a line and the wires above or below it
 USUAL_GAP = LINES["usual_gap"]  # between two columns of the long picture
-LEAST_GAP = LINES["least_gap"]  # what is left of it in lines: room for an edge's label
+LEAST_GAP = LINES["least_gap"]  # what is left of it in lines: space for an edge's label
 # what is left in lines less wide than SMALL_SCREEN, where two columns need the space
 SMALL_GAP, SMALL_SCREEN = LINES["small_gap"], LINES["small_screen"]
 STRETCH = LINES["stretch"]  # how much wider a gap may get so that lines end alike
@@ -113,15 +113,15 @@ def in_lines(
     ]
     crossing, tracks = _crossing(columns, kept), 1
     for last in (False, False, True):
-        room = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1))
-        starts = _squared(columns, gaps, crossing, room) or _broken_at(
-            columns, gaps, crossing, room
+        space = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1))
+        starts = _squared(columns, gaps, crossing, space) or _broken_at(
+            columns, gaps, crossing, space
         )
         if starts is None or len(columns) < LEAST_COLUMNS * len(starts):
             return None
         wires = _Wires(place, kept, columns, starts)
         if wires.most <= tracks or last:
-            return _arranged(place, kept, columns, gaps, starts, wires, room)
+            return _arranged(place, kept, columns, gaps, starts, wires, space)
         tracks = wires.most
     return None
 
@@ -170,7 +170,7 @@ def _crossing(columns: Sequence[_Column], edges: Sequence[Mapping[str, Any]]) ->
 
 
 def _broken_at(
-    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float
+    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], space: float
 ) -> list[int] | None:
     """The first column of each line: as few lines as can be, evenly full, broken where few wires
     cross. None: one line, or no breaks.
@@ -182,12 +182,12 @@ def _broken_at(
         used = 0.0
         for start in range(end, -1, -1):
             used += columns[start].width + (gaps[start] if start < end else 0.0)
-            if used > room and start < end:
+            if used > space and start < end:
                 break
             here = (
                 math.inf
                 if crossing[end] > MOST_WIRES
-                else (1 - min(1.0, used / room)) ** 2 + 0.15 * crossing[end]
+                else (1 - min(1.0, used / space)) ** 2 + 0.15 * crossing[end]
             )
             cost = best[start] + 1 + (0.0 if end == n - 1 else here)
             if cost < best[end + 1]:
@@ -202,12 +202,12 @@ def _broken_at(
 
 
 def _squared(
-    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float
+    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], space: float
 ) -> list[int] | None:
     """Where lines with equally many columns, standing below one another, begin; None where that
     takes many more lines. Such a picture is calmer to look at.
     """
-    free, n = _broken_at(columns, gaps, crossing, room), len(columns)
+    free, n = _broken_at(columns, gaps, crossing, space), len(columns)
     if free is None:
         return None
     for many in range(max(b - a for a, b in pairwise([*free, n])), 1, -1):
@@ -216,7 +216,7 @@ def _squared(
             return None
         starts = [i * many for i in range(lines)]
         wide, apart = _slots(columns, gaps, starts)
-        if sum(wide) + sum(apart) <= room and all(
+        if sum(wide) + sum(apart) <= space and all(
             crossing[start - 1] <= SQUARE_WIRES for start in starts[1:]
         ):
             return starts
@@ -351,7 +351,7 @@ def _arranged(
     gaps: Sequence[float],
     starts: Sequence[int],
     wires: _Wires,
-    room: float,
+    space: float,
 ) -> dict[str, Any]:
     """The places of nodes and edges in lines that begin at these columns.
 
@@ -359,7 +359,7 @@ def _arranged(
     """
     lines = [_Line(start, stop) for start, stop in pairwise([*starts, len(columns)])]
     begin = RIM + ASIDE + TRACK * max(0, wires.left_most - 1)
-    at, grown, far = _across(lines, columns, gaps, starts, room, begin)
+    at, grown, far = _across(lines, columns, gaps, starts, space, begin)
 
     def end(k: int) -> float:
         return at[k] + columns[k].width * grown[k]
@@ -436,14 +436,14 @@ def _across(
     columns: Sequence[_Column],
     gaps: Sequence[float],
     starts: Sequence[int],
-    room: float,
+    space: float,
     begin: float,
 ) -> tuple[list[float], list[float], float]:
     """Where each column begins, by how much it is wider than before, and where the widest line
     ends.
     """
     wide, apart = _slots(columns, gaps, starts)
-    square = sum(wide) + sum(apart) <= room
+    square = sum(wide) + sum(apart) <= space
     at, grown, far = [0.0] * len(columns), [1.0] * len(columns), 0.0
     for i, line in enumerate(lines):
         here = range(line.start, line.stop)
@@ -454,7 +454,7 @@ def _across(
         )
         between = (len(wide) if square else len(here)) - 1
         more = (
-            max(0.0, min(STRETCH, (room - used) / between))
+            max(0.0, min(STRETCH, (space - used) / between))
             if between and (square or i < len(lines) - 1)
             else 0.0
         )

@@ -44,7 +44,7 @@ def text_width(runs: list[TextRun], font: float = HEAD_FONT) -> float:
         size = font * (1.0 if run.level == 0 else SMALLER)
         for ch in run.text:
             if "\u0300" <= ch <= "\u036f":
-                continue  # combining accents take no room
+                continue  # combining accents take no space
             width += size * (
                 1.0
                 if is_wide(ch)
@@ -58,7 +58,7 @@ def text_width(runs: list[TextRun], font: float = HEAD_FONT) -> float:
 
 
 def is_wide(letter: str) -> bool:
-    """Whether a letter takes the room of two, as those of East Asia do."""
+    """Whether a letter takes the space of two, as those of East Asia do."""
     return unicodedata.east_asian_width(letter) in "WF"
 
 
@@ -92,7 +92,7 @@ def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
     )
     if fits:
         return grid(value)
-    # the box of a group has no shape, and no room for elements
+    # the box of a group has no shape, and no space for elements
     ranged = kind_of(shape) == "heat" or not shape
     ranged = ranged and isinstance(value, dict) and "min" in value
     return [spread(value) if ranged else brief(value)]

@@ -35,7 +35,7 @@ Edges = Sequence[tuple[str, str, str]]
 MARGIN = LAYOUT["margin"]  # around the whole picture
 NODE_GAP = LAYOUT["node_gap"]  # between two cards in a layer
 LANE_GAP = LAYOUT["lane_gap"]  # between a card and a passing edge, or two passing edges
-LAYER_GAP = LAYOUT["layer_gap"]  # between two layers; room for an edge's label
+LAYER_GAP = LAYOUT["layer_gap"]  # between two layers; space for an edge's label
 PORT_GAP = LAYOUT["port_gap"]  # between two edges that end at the same card
 # beyond this many way-points, long edges are drawn straight: time and size matter more than beauty
 # then

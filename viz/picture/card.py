@@ -60,11 +60,11 @@ def card(
     body = y + measure.HEAD + len(small) * measure.CAPTION
     stage = STAGES.get(node.get("stage", ""), 0)
     marks = _rim(node, (x, y, width, height), moment, stage)
-    pile, room = node.get("kind") == "group", width - 14
+    pile, space = node.get("kind") == "group", width - 14
     heading = str(node["label"]["base"]) if pile else heading_runs(node)
     role = "group-name" if pile else "head" if moment.quiet(name) else "name"
     struck = bool(node.get("dangling")) and not pile
-    marks.append(TextLine(box["x"], y + 20, heading, role, "middle", room, struck))
+    marks.append(TextLine(box["x"], y + 20, heading, role, "middle", space, struck))
     computed = any((name, column["key"]) in moment.cells for column in columns)
     if node.get("saved") and moment.keeping and computed:
         kept = "gone" if name in moment.freed else "kept"

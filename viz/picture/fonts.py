@@ -119,16 +119,16 @@ _WORD = re.compile(rf"\s+|(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*")
 follow."""
 
 
-def wrap(text: str, size: float, room: float) -> list[str]:
-    """Words in as many lines as fit; a word wider than the room is cut."""
+def wrap(text: str, size: float, space: float) -> list[str]:
+    """Words in as many lines as fit; a word wider than the space is cut."""
     out = [""]
     for word in _WORD.findall(text):
         longer = out[-1] + (" " if word.isspace() else word)
-        if word.isspace() or text_width(longer, size) <= room:
+        if word.isspace() or text_width(longer, size) <= space:
             out[-1] = longer if out[-1] else longer.lstrip()
             continue
-        while text_width(word, size) > room and len(word) > 8:
-            keep = max(4, int(len(word) * room / text_width(word, size)) - 1)
+        while text_width(word, size) > space and len(word) > 8:
+            keep = max(4, int(len(word) * space / text_width(word, size)) - 1)
             out, word = [*out, word[:keep]], word[keep:]
         out.append(word)
     return [line.rstrip() for line in out if line.strip()]

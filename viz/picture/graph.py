@@ -56,7 +56,7 @@ class GraphPicture:
                 marks.append(_edge(edge, points, now if edge["id"] in lit else "", alive))
         for shape in self.shapes:
             if view is None or view.x0 <= shape.x <= view.x1:
-                text = TextLine(shape.x, shape.y, shape.drawn, "shape", room=shape.room)
+                text = TextLine(shape.x, shape.y, shape.drawn, "shape", space=shape.space)
                 marks.append(text if shape.node in state.born else MarkGroup([text], opacity=GHOST))
         for node in trace["nodes"]:
             box = self.place["nodes"][node["id"]]

@@ -55,8 +55,8 @@ class TextLine(NamedTuple):
     """One line of text on a baseline.
 
     text: plain text, or runs of mathematics. anchor: which end x is, "start", "middle" or "end".
-    room: the width that the letters may take; wider text is squeezed. struck: crossed out. size: of
-    the letters, where it is not the role's.
+    space: the width that the letters may take; wider text is squeezed. struck: crossed out. size:
+    of the letters, where it is not the role's.
     """
 
     x: float
@@ -64,7 +64,7 @@ class TextLine(NamedTuple):
     text: str | Sequence[TextRun]
     role: str
     anchor: str = "start"
-    room: float = float("inf")
+    space: float = float("inf")
     struck: bool = False
     size: float = 0.0
 

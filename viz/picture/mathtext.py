@@ -2,7 +2,7 @@ r"""A formula's tokens as matplotlib's mathtext, with the colours that the page 
 
 The frames get real fractions, dots and bars without any TeX on the machine: matplotlib parses a
 subset of TeX itself and carries the STIX fonts. A formula is set piece by piece, as matplotlib
-gives a text one colour only: each piece knows its colour and the room it wants on either side, and
+gives a text one colour only: each piece knows its colour and the space it wants on either side, and
 :func:`lines` breaks a long formula before an equals sign.
 """
 
@@ -26,7 +26,7 @@ SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", 
         ",": "{,}",
         "\n": r"\ ", "\t": r"\ "}  # fmt: skip
 SPACE = 0.26
-"""Room on either side of an operator, in em."""
+"""Space on either side of an operator, in em."""
 
 
 class Tex(str):
@@ -35,7 +35,7 @@ class Tex(str):
 
 class FormulaPart(NamedTuple):
     """A part of a formula: its mathtext without the dollars, the column that colours it ("" for
-    ink), room before and after in em.
+    ink), space before and after in em.
     """
 
     tex: str
@@ -89,7 +89,7 @@ def tex(tokens: Iterable[Mapping[str, Any]]) -> str:
 
 
 def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[FormulaPart]:
-    """Tokens as pieces, each with its colour and room."""
+    """Tokens as pieces, each with its colour and space."""
     out: list[FormulaPart] = []
     line = list(tokens)
     for i, token in enumerate(line):
@@ -101,10 +101,10 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[FormulaPart]:
         elif kind == "num":
             out.append(FormulaPart(number(token["value"]), str(token.get("col") or "")))
         elif kind == "op":
-            room = SPACE if text in SPACED and not is_sign(line, i) else 0.0
+            space = SPACE if text in SPACED and not is_sign(line, i) else 0.0
             out.append(
                 FormulaPart(
-                    OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room
+                    OPERATORS.get(text) or upright(text), "", space, SPACE if text == "," else space
                 )
             )
         elif kind == "fn":
@@ -146,7 +146,7 @@ def of_runs(runs: Sequence[TextRun]) -> str:
             joined.append(run)
     for run in joined:
         text = run.text
-        if text.strip() in SPACED:  # mathtext sets the room around operators itself
+        if text.strip() in SPACED:  # mathtext sets the space around operators itself
             sign = OPERATORS.get(text.strip()) or text.strip()
             # a minus before a single operand stands close to it
             out += sign if text != text.strip() else f"{{{sign}}}"
@@ -201,9 +201,9 @@ def width(line: Sequence[FormulaPart], font: float) -> float:
     return sum(size(piece.tex, font)[0] + (piece.before + piece.after) * font for piece in line)
 
 
-def lines(parts: Sequence[FormulaPart], font: float, room: float) -> list[list[FormulaPart]]:
-    """The pieces in as many lines as fit into ``room``, broken before "=" and "≈" where possible; a
-    piece wider than that stands alone.
+def lines(parts: Sequence[FormulaPart], font: float, space: float) -> list[list[FormulaPart]]:
+    """The pieces in as many lines as fit into ``space``, broken before "=" and "≈" where possible;
+    a piece wider than that stands alone.
     """
     groups: list[list[FormulaPart]] = [[]]
     for piece in parts:
@@ -212,13 +212,13 @@ def lines(parts: Sequence[FormulaPart], font: float, room: float) -> list[list[F
         groups[-1].append(piece)
     out: list[list[FormulaPart]] = [[]]
     for group in groups:
-        if out[-1] and width([*out[-1], *group], font) > room:
+        if out[-1] and width([*out[-1], *group], font) > space:
             out.append([])
-        if width(group, font) <= room:
+        if width(group, font) <= space:
             out[-1] += group
             continue
         for piece in group:  # one side of the equation is too long for a line
-            if out[-1] and width([*out[-1], piece], font) > room:
+            if out[-1] and width([*out[-1], piece], font) > space:
                 out.append([])
             out[-1].append(piece)
     return [line for line in out if line]

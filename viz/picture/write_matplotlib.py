@@ -139,7 +139,7 @@ class Canvas:
         }  # fmt: skip
         self.axes.text(x, y, text, **look, **font)
         if mark.struck:
-            half = mark.room / 2
+            half = mark.space / 2
             self._strike(x - half + 1, x + half - 1, y - 4.5, look)
 
     def _letters(
@@ -152,17 +152,17 @@ class Canvas:
         if not isinstance(said, str):
             tex = mathtext.of_runs(said)
             if mathtext.drawable(tex):
-                fit = min(1.0, mark.room / max(mathtext.size(tex, size)[0], 1.0))
+                fit = min(1.0, mark.space / max(mathtext.size(tex, size)[0], 1.0))
                 return f"${tex}$", size * fit, {"math_fontfamily": "stix"}
             said, size = plain(said), PLAIN_NAME
         font, bold = style.get("font", "sans"), bool(style.get("bold"))
-        if mark.room < float("inf"):
+        if mark.space < float("inf"):
             wide = (
                 MONOSPACE * size * len(said)
                 if font == "mono"
                 else fonts.text_width(said, size, bold)
             )
-            size *= min(1.0, mark.room / max(wide, 1.0))
+            size *= min(1.0, mark.space / max(wide, 1.0))
         self.texts.add(said)
         return literal(said), size, {"family": _family(font)}
 

@@ -142,8 +142,8 @@ def _text(mark: TextLine, exact: bool) -> str:
     """A text; exact: its letters take the width that the mark says, whatever the font."""
     look = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
     look += ' text-decoration="line-through"' if mark.struck else ""
-    if exact or ("shape" in mark.role.split() and len(mark.text) * SHAPE["letter"] > mark.room):
-        look += f' textLength="{mark.room:.0f}" lengthAdjust="spacingAndGlyphs"'
+    if exact or ("shape" in mark.role.split() and len(mark.text) * SHAPE["letter"] > mark.space):
+        look += f' textLength="{mark.space:.0f}" lengthAdjust="spacingAndGlyphs"'
     if isinstance(mark.text, str):
         inner = escape(mark.text.replace(" ", "\u00a0") if "value" in mark.role else mark.text)
     else:

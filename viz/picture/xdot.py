@@ -124,7 +124,7 @@ class _Pen:
         """A text, as wide as Graphviz takes it to be: the fonts here may be wider."""
         anchor = {-1: "start", 0: "middle", 1: "end"}[align]
         role = self._known({"font": "graphviz", "fill": self.stroke, "size": self.font})
-        return TextLine(x + self.right, self.down - y, text, role, anchor, room=width)
+        return TextLine(x + self.right, self.down - y, text, role, anchor, space=width)
 
     def _role(self, filled: bool) -> str:
         dash = tuple(length * self.width for length in self.dash)

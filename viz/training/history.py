@@ -251,8 +251,13 @@ class History:
                 " leave points= out"
             )
         low, high = x.min(0).astype(float), x.max(0).astype(float)
-        room = np.maximum((high - low) * 0.08, 1e-6)
-        self._bounds = (low[0] - room[0], high[0] + room[0], low[1] - room[1], high[1] + room[1])
+        space = np.maximum((high - low) * 0.08, 1e-6)
+        self._bounds = (
+            low[0] - space[0],
+            high[0] + space[0],
+            low[1] - space[1],
+            high[1] + space[1],
+        )
         y = np.zeros(len(x), int) if labels is None else _array(labels)
         y = y.argmax(1) if y.ndim == 2 else y.reshape(-1)
         if len(y) != len(x):

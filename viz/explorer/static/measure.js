@@ -69,7 +69,7 @@ function captionText({ name = "", label }) {
 const MOST_PLACED = 400; // nodes of a Trace that gets a layout
 
 // The Trace with a layout. Of a very large graph there is none: the viewer then shows its table.
-// before: the same with other values; where a card had room for them, it stays as it is.
+// before: the same with other values; where a card had space for them, it stays as it is.
 export function withPlaces(trace, before) {
   if (trace.nodes.length > MOST_PLACED) return trace;
   const longest = new Map();

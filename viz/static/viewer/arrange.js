@@ -26,7 +26,7 @@ const LIMITED = ".mg-tablebox, .mg-views, .mg-source .mg-scroll";
 
 // Two columns, where there is a graph that can be read beside the table: the table gives way first.
 // Null: one column.
-function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, room) {
+function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space) {
   if (across < TWO_COLUMNS || !graph) return null;
   const inner = across - 34,
     flat = graph.flat(),
@@ -46,7 +46,7 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, room) 
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   // in a low window beside a graph of which no two lines would be seen above it
-  if (room < LOW && flat.height > room / 3 && widthOf(table.levels) <= side)
+  if (space < LOW && flat.height > space / 3 && widthOf(table.levels) <= side)
     return { level: table.levels, side, scrolls: true };
   return long || widthOf(0) > side ? null : { level: 0, side };
 }
@@ -61,30 +61,30 @@ export const windowOf = (root) =>
 export const isPhone = (root) => root.clientWidth <= PHONE;
 
 // Pixels from the top of a part on that end with the window where the viewer begins with it.
-const roomFrom = (root, part) =>
+const spaceFrom = (root, part) =>
   windowOf(root) -
   Math.round(part.getBoundingClientRect().top - root.getBoundingClientRect().top) -
   BETWEEN;
 
 // Pixels for the graph and what stands below it.
-const roomBelow = (root, graph) => roomFrom(root, graph.scroll) - graph.stripHeight();
+const spaceBelow = (root, graph) => spaceFrom(root, graph.scroll) - graph.stripHeight();
 
 // Arranges a viewer at its present width. The source stands below the graph where the table's
 // column is too narrow for it, and where a view is open, which needs the height. Returns whether
 // boxes of the graph have moved.
-// Long: the room of each part follows from that of the parts before it.
+// Long: the space of each part follows from that of the parts before it.
 export function arrangeParts(root, main, { graph, table, source, views, tableShown, stage }) {
   const across = root.clientWidth,
     tall = windowOf(root), // once: it would be laid out for each part
     right = main.querySelector(".mg-right"),
     viewWidth = views.width(),
-    room = graph && across >= TWO_COLUMNS ? roomBelow(root, graph) : Infinity,
+    space = graph && across >= TWO_COLUMNS ? spaceBelow(root, graph) : Infinity,
     widths = []; // of the table, by how much tighter it is
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
   const found = stage
     ? null
-    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown, room);
+    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space);
   const rest = across - 50 - BETWEEN, // for source and table, where they are below the graph
     wide = Math.max(SHARE * rest, Math.min(widthOf(0), rest - (source?.width ?? 0)));
   // below the graph only where that stays whole, or scrolls all the same
@@ -93,51 +93,52 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     source &&
     (viewWidth || source.width > found.side) &&
     (found.scrolls ? LOWEST_GRAPH : graph.flat().height * graph.legible) + SOURCE <
-      roomBelow(root, graph);
+      spaceBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
-  main.classList.toggle("mg-stack", !found && room > STACKED && widthOf(table.levels) > wide);
+  main.classList.toggle("mg-stack", !found && space > STACKED && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
   main.classList.toggle("mg-scarce", Boolean(found?.scrolls));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit(found?.level);
   const boxes = [...right.querySelectorAll(LIMITED)];
-  const limit = (box, room) => {
+  const limit = (box, space) => {
     box.style.setProperty("--mg-screen", `${tall}px`);
-    box.style.setProperty("--mg-room", room ? `${Math.round(room)}px` : "9999px");
+    box.style.setProperty("--mg-space", space ? `${Math.round(space)}px` : "9999px");
   };
   boxes.forEach((box) => limit(box));
   root.classList.remove("mg-tight");
   // then one line of code
   if (stage && graph?.smallOnStage()) root.classList.add("mg-tight");
-  if (graph) limit(graph.scroll, !stage && roomOfGraph(found, under));
+  if (graph) limit(graph.scroll, !stage && spaceOfGraph(found, under));
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();
   else graph?.fit();
   // a phone scrolls, but the row that is written is on its first screen
-  if (!stage && isPhone(root)) limit(table.box, Math.max(table.least(), roomFrom(root, table.box)));
+  if (!stage && isPhone(root))
+    limit(table.box, Math.max(table.least(), spaceFrom(root, table.box)));
   // what is below the graph, or beside it, ends with the window, too
   if (!stage && across >= TWO_COLUMNS)
-    for (const box of boxes) limit(box, roomOf(box));
+    for (const box of boxes) limit(box, spaceOf(box));
   return moved;
 
-  function roomOf(box) {
-    const room = roomFrom(root, box);
-    if (box === views.box) return Math.max(LOWEST_GRAPH, room);
-    if (box === table.box) return Math.max(LOWEST_TABLE, viewWidth ? TABLE_TOO * room : room);
-    return !under && (viewWidth || found?.scrolls) ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, room);
+  function spaceOf(box) {
+    const space = spaceFrom(root, box);
+    if (box === views.box) return Math.max(LOWEST_GRAPH, space);
+    if (box === table.box) return Math.max(LOWEST_TABLE, viewWidth ? TABLE_TOO * space : space);
+    return !under && (viewWidth || found?.scrolls) ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, space);
   }
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.
-  function roomOfGraph(found, under) {
-    const room = roomBelow(root, graph);
-    if (isPhone(root)) return Math.max(LOWEST, room - table.least() - BETWEEN);
-    const few = Math.max(LOWEST_TABLE + ITS_HEAD, room - BETWEEN - graph.tall());
+  function spaceOfGraph(found, under) {
+    const space = spaceBelow(root, graph);
+    if (isPhone(root)) return Math.max(LOWEST, space - table.least() - BETWEEN);
+    const few = Math.max(LOWEST_TABLE + ITS_HEAD, space - BETWEEN - graph.tall());
     const below = found
       ? under && Math.min(source.box.offsetHeight, SOURCE)
       : Math.min(right.offsetHeight, few);
     const taken = below && across >= TWO_COLUMNS ? below + (found ? ROWS_APART : BETWEEN) : 0;
-    return Math.max(LOWEST, Math.min(LOWEST_GRAPH, room - LOWEST_TABLE - BETWEEN), room - taken);
+    return Math.max(LOWEST, Math.min(LOWEST_GRAPH, space - LOWEST_TABLE - BETWEEN), space - taken);
   }
 }

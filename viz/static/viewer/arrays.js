@@ -43,7 +43,7 @@ export function linesOf(value, shape) {
     typeof value === "object" &&
     String(value?.shape) === String(shape);
   if (fits) return grid(value);
-  // the box of a group has no shape, and no room for elements
+  // the box of a group has no shape, and no space for elements
   const ranged = kindOf(shape ?? []) === "heat" || !shape?.length;
   return [ranged && value?.sample && "min" in value ? spread(value) : brief(value)];
 }

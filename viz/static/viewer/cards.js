@@ -245,7 +245,7 @@ export function drawCard(node, box, columns, t, keeping = true) {
     [...rows.values()].map((r) => r.row),
     kept,
   );
-  return { group, heading, rows, room: w - 12, ...place };
+  return { group, heading, rows, space: w - 12, ...place };
 }
 
 // A group as one box: a pile of cards.
@@ -281,7 +281,7 @@ export function drawGroup(group, box, columns, words) {
       }),
     [...rows.values()].map((r) => r.row),
   );
-  return { group: element, heading, rows, room: box.w - 12, ...place };
+  return { group: element, heading, rows, space: box.w - 12, ...place };
 }
 
 export const groupSize = (group, columns, words) => [

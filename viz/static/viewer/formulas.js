@@ -108,9 +108,9 @@ export const math = (tokens) => m("math", null, tokenRow(tokens));
 // A formula breaks before its second, third … "=" first of all; a part between two of them that is
 // long also before a "+" or "−", then before a "·", then after a comma or before "at", outside of
 // brackets before inside; a long array between its rows. Each piece is a formula of its
-// own; what is broken further keeps together as long as there is room, and its further lines are
+// own; what is broken further keeps together as long as there is space, and its further lines are
 // set in.
-const LONG_PIECE = 16; // signs that every screen has room for
+const LONG_PIECE = 16; // signs that every screen has space for
 const AT = "\u00a0at\u00a0"; // of scatter(v at [0], 0 elsewhere)
 const BREAKS = [
   new Set(["+", "−"]),
@@ -300,12 +300,12 @@ export function headingRuns(node) {
     brief = [...start, ...near(node.expr)],
     less = [...start, ...near(withoutWords(node.expr))];
   for (const line of [brief, less]) if (fits(line)) return line;
-  let room = 30;
+  let space = 30;
   return less.flatMap((r) => {
     const letters = Array.from(r.text),
-      before = room;
-    room -= letters.length;
-    if (room > 0) return r;
+      before = space;
+    space -= letters.length;
+    if (space > 0) return r;
     return before > 0 ? { ...r, text: `${letters.slice(0, before - 1).join("")}…` } : [];
   });
 }

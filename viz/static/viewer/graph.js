@@ -26,9 +26,9 @@ import { brief, short } from "./numbers.js";
 const FLOATING = new Set(constants.layout.floating);
 const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
-  NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
+  NARROW = 600; // pixels: the space that is left for a scrollbar; a phone's box
 const MOST_ZOOM = 3;
-const NARROW_RIM = 6; // pixels beside what is followed, where there is no room for more
+const NARROW_RIM = 6; // pixels beside what is followed, where there is no space for more
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
@@ -48,8 +48,8 @@ const LONG = 1400; // units across which most screens show no graph in one piece
 export const touched = (step) =>
   step ? [step.node, ...[...(step.writes ?? []), ...(step.reads ?? [])].map(([id]) => id)] : [];
 
-// changed(): called when groups were opened or closed. room: the width that the graph will have, in
-// pixels, where that is known; groups: those that are open, where the reader has chosen them
+// changed(): called when groups were opened or closed. space: the width that the graph will have,
+// in pixels, where that is known; groups: those that are open, where the reader has chosen them
 // before; broken: whether a long graph stands in lines; following: whether the groups around the
 // node that a step is about are open as long as it is.
 // Long: a closure, whose functions share these elements and the state.
@@ -57,7 +57,7 @@ export function drawGraph(
   trace,
   t,
   changed,
-  { room = 0, groups: before, broken = true, following = true } = {},
+  { space = 0, groups: before, broken = true, following = true } = {},
 ) {
   const { nodes, edges, columns } = trace,
     byId = nodesOf(trace);
@@ -177,7 +177,7 @@ export function drawGraph(
     const found = largest(),
       least = leastOnStage();
     if (scaleOnStage(found) >= least) return found;
-    const [across, down] = roomNow(),
+    const [across, down] = spaceNow(),
       several = inLines(flat, joined, across / least),
       one = squeezed(flat, 0),
       fits = several?.lines.every((line) => (line.bottom - line.top) * least <= down);
@@ -188,18 +188,18 @@ export function drawGraph(
     return fits && apart(several) <= apart(one) ? several : one;
   }
   const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
-  function roomNow() {
+  function spaceNow() {
     const strips = strip.getBoundingClientRect().height; // gone where all fits
     return [scroll.clientWidth - 2, (onStage ? scroll.clientHeight + strips : highest()) - 2];
   }
   function scaleOnStage({ width, height } = largest()) {
-    const [across, down] = roomNow();
+    const [across, down] = spaceNow();
     return Math.min(across / width, down / height);
   }
   function largest() {
-    const [across, down] = roomNow(),
+    const [across, down] = spaceNow(),
       one = squeezed(flat, (flat.height * across) / down),
-      even = Math.sqrt((flat.height * across) / flat.width / down), // lines that fill the room
+      even = Math.sqrt((flat.height * across) / flat.width / down), // lines that fill the space
       shares = [...LINE_SHARES, even, 1.2 * even, 1.4 * even],
       several = shares.map((share) => inLines(flat, joined, flat.width * share));
     return [one, ...several.filter(Boolean)].reduce((best, other) =>
@@ -208,13 +208,13 @@ export function drawGraph(
   }
   // A graph that is a little too wide for its box moves closer together.
   function narrowed() {
-    const across = (scroll.offsetWidth || room) - 2;
+    const across = (scroll.offsetWidth || space) - 2;
     return across > 0 ? squeezed(flat, across / COMFORTABLE) : flat;
   }
   // A graph that would be illegibly small in its box is broken into lines, as large as they can be
   // read.
   function lines() {
-    const across = (scroll.offsetWidth || room) - SCROLLBAR,
+    const across = (scroll.offsetWidth || space) - SCROLLBAR,
       scale = across < NARROW ? 0.75 : 0.9;
     return broken &&
       2 * flat.height * LEGIBLE <= highest() && // two lines are seen together
@@ -408,8 +408,8 @@ export function drawGraph(
   // part is seen. That is drawn as a background: a box that moved would be laid out at each scroll.
   function showPart() {
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = scroll,
-      within = (middle, size, from, room) =>
-        (middle - size / 2) * zoom > from - 2 && (middle + size / 2) * zoom < from + room + 2;
+      within = (middle, size, from, space) =>
+        (middle - size / 2) * zoom > from - 2 && (middle + size / 2) * zoom < from + space + 2;
     const seen = place.lines?.filter(({ top, bottom }) =>
       within((top + bottom) / 2, 0, scrollTop, clientHeight),
     );
@@ -479,9 +479,9 @@ export function drawGraph(
     }, 0.9);
   function scaleOf(step, across, down, nodes) {
     const boxes = boxesOf(touched(step), nodes),
-      fitting = (axis, size, room) => {
+      fitting = (axis, size, space) => {
         const [low, high] = ends(boxes, axis, size);
-        return (room - 2 * NARROW_RIM - 2) / (high - low);
+        return (space - 2 * NARROW_RIM - 2) / (high - low);
       };
     return Math.min(fitting("x", "w", across), fitting("y", "h", down));
   }
@@ -526,14 +526,14 @@ export function drawGraph(
     return fitting.sort((a, b) => Math.abs(a - from) - Math.abs(b - from))[0] ?? from;
   }
   // Where what is seen begins along one axis: where it does already, if that shows the boxes with
-  // as much of a rim around them as there is room for, else with them in the middle.
-  function along(boxes, axis, size, from, room) {
+  // as much of a rim around them as there is space for, else with them in the middle.
+  function along(boxes, axis, size, from, space) {
     const within = (some) => ends(some, axis, size).map((end) => end * zoom);
     let [low, high] = within(boxes);
-    if (high - low > room - 2 * NARROW_RIM) [low, high] = within(boxes.slice(0, 1));
-    const spare = (room - high + low) / 2,
+    if (high - low > space - 2 * NARROW_RIM) [low, high] = within(boxes.slice(0, 1));
+    const spare = (space - high + low) / 2,
       beside = Math.min(24, spare);
-    return low - beside >= from && high + beside <= from + room ? from : low - spare;
+    return low - beside >= from && high + beside <= from + space ? from : low - spare;
   }
 
   // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts
@@ -543,9 +543,9 @@ export function drawGraph(
     for (const card of cards.values()) arrangeRows(card, wanted);
     if (!scroll.clientWidth) return;
     const wide = [...cards.values()].filter(
-      (card) => card.heading.getComputedTextLength() > card.room,
+      (card) => card.heading.getComputedTextLength() > card.space,
     );
-    for (const { heading, room: most } of wide) {
+    for (const { heading, space: most } of wide) {
       heading.setAttribute("textLength", most);
       heading.setAttribute("lengthAdjust", "spacingAndGlyphs");
     }

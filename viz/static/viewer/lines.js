@@ -32,19 +32,19 @@ export function inLines(place, joined, wide) {
   const crossing = crossingOf(columns, edges);
   let tracks = 1;
   for (let pass = 0; pass < 3; pass++) {
-    const room = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1)),
-      starts = squared(columns, gaps, crossing, room) ?? brokenAt(columns, gaps, crossing, room);
+    const space = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1)),
+      starts = squared(columns, gaps, crossing, space) ?? brokenAt(columns, gaps, crossing, space);
     if (!starts || columns.length < LEAST_COLUMNS * starts.length) return null;
     const wires = wiresOf(place, edges, columns, starts),
       needs = Math.max(1, wires.right, wires.left);
     if (needs <= tracks || pass === 2)
-      return arranged(place, edges, columns, gaps, starts, wires, room);
+      return arranged(place, edges, columns, gaps, starts, wires, space);
     tracks = needs;
   }
 }
 
 // The graph with less space between its columns, so that it is as wide as `wide` where that
-// leaves room for the numbers on its edges. A gap that many edges cross keeps its width: a shape
+// leaves space for the numbers on its edges. A gap that many edges cross keeps its width: a shape
 // written there would be crossed by one of them.
 export function squeezed(place, wide) {
   const columns = uprightsOf(place.nodes),
@@ -140,7 +140,7 @@ function crossingOf(columns, edges) {
 
 // The first column of each line: as few lines as can be, evenly full, broken where few wires cross.
 // Null: no such breaks, or one line only.
-function brokenAt(columns, gaps, crossing, room) {
+function brokenAt(columns, gaps, crossing, space) {
   const n = columns.length,
     best = [0],
     from = [];
@@ -148,7 +148,7 @@ function brokenAt(columns, gaps, crossing, room) {
     best.push(Infinity);
     for (let start = end, used = 0; start >= 0; start--) {
       used += columns[start].right - columns[start].left + (start < end ? gaps[start] : 0);
-      if (used > room && start < end) break;
+      if (used > space && start < end) break;
       const cost =
         best[start] +
         1 +
@@ -156,7 +156,7 @@ function brokenAt(columns, gaps, crossing, room) {
           ? 0
           : crossing[end] > MOST_WIRES
             ? Infinity
-            : (1 - Math.min(1, used / room)) ** 2 + 0.15 * crossing[end]);
+            : (1 - Math.min(1, used / space)) ** 2 + 0.15 * crossing[end]);
       if (cost < best[end + 1]) [best[end + 1], from[end + 1]] = [cost, start];
     }
   }
@@ -168,8 +168,8 @@ function brokenAt(columns, gaps, crossing, room) {
 
 // Where lines with equally many columns, standing below one another, begin; null where that takes
 // many more lines. Such a picture is calmer to look at.
-function squared(columns, gaps, crossing, room) {
-  const free = brokenAt(columns, gaps, crossing, room),
+function squared(columns, gaps, crossing, space) {
+  const free = brokenAt(columns, gaps, crossing, space),
     n = columns.length;
   for (
     let many = Math.max(0, ...(free ?? []).map((start, i) => (free[i + 1] ?? n) - start));
@@ -179,7 +179,7 @@ function squared(columns, gaps, crossing, room) {
     if (Math.ceil(n / many) > 1.2 * free.length) return null;
     const starts = Array.from({ length: Math.ceil(n / many) }, (_, i) => i * many),
       { needs } = slotsOf(columns, gaps, starts);
-    if (needs <= room && starts.slice(1).every((start) => crossing[start - 1] <= SQUARE_WIRES))
+    if (needs <= space && starts.slice(1).every((start) => crossing[start - 1] <= SQUARE_WIRES))
       return starts;
   }
   return null;
@@ -259,7 +259,7 @@ function arranged(
   gaps,
   starts,
   { lineOf, parts, gutters, right, left },
-  room,
+  space,
 ) {
   const n = columns.length,
     lines = starts.map((start, i) => ({ start, end: starts[i + 1] ?? n }));
@@ -267,7 +267,7 @@ function arranged(
     at = [],
     grown = [],
     slots = slotsOf(columns, gaps, starts),
-    square = slots.needs <= room;
+    square = slots.needs <= space;
   let far = 0;
   for (const [i, line] of lines.entries()) {
     let used = square ? slots.needs : 0;
@@ -276,7 +276,7 @@ function arranged(
     const between = (square ? slots.wide.length : line.end - line.start) - 1,
       more =
         between && (square || i < lines.length - 1)
-          ? Math.max(0, Math.min(STRETCH, (room - used) / between))
+          ? Math.max(0, Math.min(STRETCH, (space - used) / between))
           : 0;
     for (let k = line.start, x = begin; k < line.end; k++) {
       const own = columns[k].right - columns[k].left,

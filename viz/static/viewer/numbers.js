@@ -67,7 +67,7 @@ function inline(value) {
 export const spread = ({ min, max }) =>
   min === max ? `[${short(min)}, …]` : `${short(min)} … ${short(max)}`;
 
-// Where there is little room: a small array in full, whatever its numbers; a larger one by its
+// Where there is little space: a small array in full, whatever its numbers; a larger one by its
 // range.
 export function brief(value, most = 18, whole = constants.whole) {
   const text = short(value),

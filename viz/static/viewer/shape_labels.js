@@ -8,7 +8,7 @@ import { pieces, turnOf, waypoints } from "./cards.js";
 import { s } from "./dom.js";
 
 // What the lengths mean is said in viz/shape_labels.py.
-const { letter: LETTER, room: LEAST_ROOM, squeezed: SQUEEZED } = constants.shape;
+const { letter: LETTER, space: LEAST_SPACE, squeezed: SQUEEZED } = constants.shape;
 const { above: ABOVE, below: BELOW, middle: MIDDLE } = constants.shape;
 const { ascent: ASCENT, descent: DESCENT, before: BEFORE, gap: GAP } = constants.shape;
 const { tip: SHAPE_TIP, back: BACK, higher: HIGHER } = constants.shape;
@@ -17,9 +17,9 @@ const { shift: SHIFT, shifts: MOST_SHIFTS, stride: STRIDE, farthest: FARTHEST } 
 
 const letters = (shape) => Array.from(shape).length;
 const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
-export const shapeBox = ({ shape, x, y, room }) => ({
+export const shapeBox = ({ shape, x, y, space }) => ({
   x0: x,
-  x1: x + Math.min(room, LETTER * letters(shape)),
+  x1: x + Math.min(space, LETTER * letters(shape)),
   y0: y - ASCENT,
   y1: y + DESCENT,
 });
@@ -107,23 +107,23 @@ function shapesOf(edges, standing) {
     if (turn === 2) {
       const left = first[turn][0] - BACK - LETTER * letters(shape);
       for (let k = 0; k < MOST_SHIFTS; k++)
-        found.push({ shape, x: left - SHIFT * k, y: first[turn][1] - HIGHER, room: Infinity });
+        found.push({ shape, x: left - SHIFT * k, y: first[turn][1] - HIGHER, space: Infinity });
     } else {
-      const room = Math.max(
-          LEAST_ROOM,
+      const space = Math.max(
+          LEAST_SPACE,
           Math.min(...all.map((points) => points[1][0])) - x + BEFORE - GAP,
         ),
-        long = Math.min(room, LETTER * letters(shape));
+        long = Math.min(space, LETTER * letters(shape));
       const levels = levelsOf(
         all.map((points) => points[0][1]),
         ports,
         i > 0 && i === groups.size - 1,
       );
-      for (const one of [room, ...SQUEEZED.map((share) => Math.max(LEAST_ROOM, long * share))])
-        found.push(...levels.map((y) => ({ shape, x, y, room: one })));
+      for (const one of [space, ...SQUEEZED.map((share) => Math.max(LEAST_SPACE, long * share))])
+        found.push(...levels.map((y) => ({ shape, x, y, space: one })));
       for (const points of all)
         found.push(
-          ...besideEdge(points).map(([left, y]) => ({ shape, x: left, y, room: Infinity })),
+          ...besideEdge(points).map(([left, y]) => ({ shape, x: left, y, space: Infinity })),
         );
     }
     const best = firstClear(found, standing);
@@ -163,11 +163,11 @@ function firstClear(found, standing) {
 }
 
 // Where its letters would be too narrow to be read, what it becomes is left out.
-export function drawShape({ shape: whole, x, y, room }) {
-  const narrow = room < constants.shape.legible * LETTER * letters(whole),
+export function drawShape({ shape: whole, x, y, space }) {
+  const narrow = space < constants.shape.legible * LETTER * letters(whole),
     shape = narrow ? whole.replace(/⇒ .*/, "⇒ …") : whole;
-  const squeezed = letters(shape) * LETTER > room && {
-    textLength: Math.round(room),
+  const squeezed = letters(shape) * LETTER > space && {
+    textLength: Math.round(space),
     lengthAdjust: "spacingAndGlyphs",
   };
   return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, shape);

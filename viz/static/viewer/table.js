@@ -41,7 +41,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     hidden = new Set(), // columns
     latest = null, // the step and the state that are shown
     rows = new Map(), // those that are drawn
-    room = 0, // the height of the box in pixels
+    space = 0, // the height of the box in pixels
     headTall = ROW_TALL,
     held = [ROW_TALL, 0], // pixels of head and rows kept at the upper edge, and at the lower
     marked = [];
@@ -144,7 +144,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     if (id) jumpTo(id, columnAt(event.target));
   });
 
-  // Room for the widest value of each column from the start, so that the table does not move while
+  // Space for the widest value of each column from the start, so that the table does not move while
   // it fills.
   const widest = new Map(columns.map((c) => [c.key, 6])),
     longest = new Map(columns.map((c) => [c.key, FOLDED])), // of its parts that no line divides
@@ -247,7 +247,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     const all = [...rows.values()],
       at = all.indexOf(own),
       read = (step.reads ?? []).map(([id]) => rows.get(standsFor(id)));
-    let spare = room - headTall - own.tall;
+    let spare = space - headTall - own.tall;
     [all.slice(0, at), all.slice(at + 1).reverse()].forEach((some, side) => {
       for (const one of some)
         if (read.includes(one) && (spare -= one.tall) >= 0) {
@@ -261,7 +261,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   return {
     box,
     build,
-    // Other values: returns whether they need more room than any before.
+    // Other values: returns whether they need more space than any before.
     renew() {
       if (!measure()) return false;
       reserve();
@@ -282,7 +282,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       for (const cell of table.querySelectorAll("[data-col]"))
         cell.hidden = !shown.has(cell.dataset.col);
     },
-    // As much of it as its place has room for; what is still too wide scrolls.
+    // As much of it as its place has space for; what is still too wide scrolls.
     // level: how much tighter it is already, 0 to 4.
     fit(level = 0) {
       table.classList.remove(...TIGHT);
@@ -310,7 +310,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
       const id = step && standsFor(step.node);
-      room = box.clientHeight;
+      space = box.clientHeight;
       if (isLong() && box.clientHeight) {
         const [first] = rows.values();
         if (first.tall && first.tall !== tall) {
@@ -326,7 +326,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         names = row.firstElementChild.offsetWidth;
       const to = { top: box.scrollTop, left: box.scrollLeft, behavior: motion(smooth) };
       const under = row.offsetTop - held[0], // just below what is kept there
-        spare = room - row.offsetHeight - held[0] - held[1];
+        spare = space - row.offsetHeight - held[0] - held[1];
       if (under < box.scrollTop || under - spare > box.scrollTop)
         to.top = under - Math.max(0, spare / 2);
       if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;

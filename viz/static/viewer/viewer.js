@@ -113,7 +113,7 @@ function show(el, given, options, t) {
   });
   const graph = trace.layout
     ? drawGraph(trace, t, regrouped, {
-        room: el.clientWidth - 38,
+        space: el.clientWidth - 38,
         groups: kept.groups,
         following: kept.following,
         broken: chosen.inLines,

@@ -97,12 +97,12 @@ export function mount(
   function fit() {
     const { panels } = parts,
       below = (part, other) => part.getBoundingClientRect().top - other.getBoundingClientRect().top,
-      room = windowOf(root) - below(panels, root) - AROUND / 2,
+      space = windowOf(root) - below(panels, root) - AROUND / 2,
       square = panels.querySelector(".mt-square")?.parentElement,
       above = square ? below(square, panels) + panels.scrollTop : 0,
       ends = columnsOf(Infinity) > 1;
-    panels.style.maxHeight = ends ? `${Math.round(Math.max(LEAST, room))}px` : "";
-    const tall = Math.round(Math.max(LOWEST, room - above - AROUND_SQUARE));
+    panels.style.maxHeight = ends ? `${Math.round(Math.max(LEAST, space))}px` : "";
+    const tall = Math.round(Math.max(LOWEST, space - above - AROUND_SQUARE));
     panels.style.setProperty("--mt-tall", ends ? `${tall}px` : "none");
     // by keys, too
     if (panels.scrollHeight > panels.clientHeight + 1) panels.setAttribute("tabindex", "0");

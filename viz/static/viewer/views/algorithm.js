@@ -165,7 +165,7 @@ export const algorithmView = {
 // left to the inputs on the right. What is still to come stands there faintly, so that nothing
 // moves while it grows.
 // Long: a closure, whose functions share these elements and the state.
-function backwardGraph(trace, t, all, room) {
+function backwardGraph(trace, t, all, space) {
   const reached = new Set(all.filter(Boolean).map((one) => one.node)),
     sent = new Set(all.flatMap((one) => one?.edges ?? []));
   const tall = 34,
@@ -184,7 +184,7 @@ function backwardGraph(trace, t, all, room) {
     .filter((e) => sent.has(e.id) && reached.has(e.dst))
     .map((e) => ({ id: e.id, src: e.dst, dst: e.src }));
   const flat = solve(sizes, edges),
-    place = (0.66 * flat.width > room && inLines(flat, edges, Math.max(room, 280) / 0.9)) || flat;
+    place = (0.66 * flat.width > space && inLines(flat, edges, Math.max(space, 280) / 0.9)) || flat;
   for (const [id, { points }] of Object.entries(place.edges)) {
     const [x, y] = points.at(-1),
       wire = s(
@@ -225,7 +225,7 @@ function backwardGraph(trace, t, all, room) {
     under,
     over,
   );
-  // drawn smaller where there is no room, down to two thirds; then it scrolls
+  // drawn smaller where there is no space, down to two thirds; then it scrolls
   svg.style.width = `${place.width}px`;
   svg.style.minWidth = `${0.66 * place.width}px`;
   const box = h(

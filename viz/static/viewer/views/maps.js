@@ -61,9 +61,9 @@ export function frameAbout(array, places) {
   for (let axis = Math.max(0, shape.length - 2); axis < shape.length; axis++) {
     if (shape[axis] <= LONG_AXIS) continue;
     const last = Math.max(...places.map((at) => at[axis])),
-      room = Math.max(0, FRAME - 1 - (last - first[axis])) >> 1,
+      space = Math.max(0, FRAME - 1 - (last - first[axis])) >> 1,
       end = from[axis] + shape[axis];
-    cut.from[axis] = Math.max(from[axis], Math.min(first[axis] - room, end - FRAME));
+    cut.from[axis] = Math.max(from[axis], Math.min(first[axis] - space, end - FRAME));
     cut.shape[axis] = FRAME;
   }
   return cut;
