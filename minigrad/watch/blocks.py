@@ -45,6 +45,8 @@ _COMPOSED = (f"{_OWN}nn{os.sep}functional{os.sep}", *_ARRAYS)
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OPERATION = run_observed.__code__
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_WITHOUT_LOOPS = ast.expr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
+"""What holds no loop or assignment of the function that it stands in."""
 _DEEP = 8
 """Calls inside one another through which a result is followed to its variable."""
 _SHORT = 32
@@ -390,7 +392,7 @@ def _loops_and_targets(
         elif isinstance(node, ast.Assign) and _is_of_several(node):
             bound = tuple(name for target in node.targets for name in _variables(target))
             targets |= dict.fromkeys(_lines(node, node), bound)
-        if not isinstance(node, Function | ast.ClassDef):
+        if not isinstance(node, _WITHOUT_LOOPS):
             queue.extend(ast.iter_child_nodes(node))
     loops.sort(key=lambda loop: (loop.first, -loop.last))
     return tuple(loops), targets

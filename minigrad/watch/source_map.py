@@ -353,13 +353,13 @@ def _lines_around(code: CodeType) -> list[str]:
 def _definitions(text: str, line: int) -> list[Function]:
     """The functions of a source text that begin on a line. A `def` is parsed alone, which takes
     less time than a long file."""
-    lines = [f"{one}\n" for one in text.split("\n")[line - 1 :]]
+    lines = text.split("\n")[line - 1 :]
     if lines[0].lstrip().startswith(("def ", "async ", "@")):
         try:
-            tree: ast.AST = _parsed(_indented(lines))
+            tree: ast.AST = _parsed(_indented(lines), line)
         except SyntaxError:  # below a decorator; in brackets or a text, indentation means nothing
-            tree = _parsed(inspect.getblock(lines))
-        ast.increment_lineno(tree, line - 2)
+            block = inspect.getblock([f"{one}\n" for one in lines])
+            tree = _parsed([one.rstrip("\n") for one in block], line)
     else:
         tree = ast.parse(text)
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
@@ -373,14 +373,16 @@ def _indented(lines: list[str]) -> list[str]:
         return len(line) - len(line.lstrip())
 
     def inside(line: str) -> bool:
-        return line.isspace() or line.lstrip()[0] == "#" or margin(line) > margin(lines[0])
+        return not line.strip() or line.lstrip()[0] == "#" or margin(line) > first
 
+    first = margin(lines[0])
     return [lines[0], *takewhile(inside, lines[1:])]
 
 
-def _parsed(block: list[str]) -> ast.AST:
-    """The syntax tree of a definition that may be indented; it begins on the second line."""
-    return ast.parse("".join(["if 1:\n" if block[0][0].isspace() else "\n", *block]))
+def _parsed(block: list[str], line: int) -> ast.AST:
+    """The syntax tree of a definition that may be indented, and that begins on this line."""
+    before = ["if 1:"] if block[0][0].isspace() else []
+    return ast.parse("\n".join([*[""] * (line - 1 - len(before)), *before, *block]))
 
 
 def _first_line(definition: Function) -> int:
