@@ -95,10 +95,12 @@ class Rules:
 
     def note(self, name: str, made: Made) -> None:
         """Remember how a value was made."""
-        key = _key(made)
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        known = {} if key is None else _known.setdefault(key, {})
+        try:
+            known = _known.setdefault(_key(made), {})
+        except TypeError:  # parameters that cannot be compared
+            known = {}
         symbols = dict(zip(_places(len(made.names)), made.names, strict=True))
         symbols["result"] = notation.symbol(name)
         self._made[name] = made, known, symbols
@@ -152,18 +154,13 @@ def _places(count: int) -> list[str]:
 
 
 def _key(made: Made) -> Any:
-    """Under which formulas are known; None for one with parameters that cannot be compared."""
+    """Under which formulas are known."""
     pointwise = made.primitive.pointwise
     like = [
         o.dtype if pointwise and isinstance(o, Array) else _told_apart(o) for o in made.operands
     ]
     params = [(k, _told_apart(v)) for k, v in made.params.items()]
-    key = (made.primitive, *like, *params)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    return (made.primitive, *like, *params)
 
 
 def _told_apart(value: Any) -> Any:

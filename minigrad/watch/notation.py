@@ -86,6 +86,7 @@ def _label(name: str) -> dict[str, str]:
     return {"base": letters, "sub": name[1:]}
 
 
+@lru_cache(maxsize=16_384)
 def called(name: str) -> str:
     """What a sentence calls a node."""
     return "".join(_label(name).values())

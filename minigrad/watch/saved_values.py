@@ -278,7 +278,7 @@ def _died(dead: list[str], name: str, node: Any) -> None:
 
 def _saved(place: Any, name: str, operands: list[str | None]) -> list[str]:
     """The names of the values that the backward rule keeps."""
-    if not isinstance(place, OpNode):
+    if not isinstance(place, OpNode) or not place.plan.sources:
         return []
     # of a pooling the last stage's node, whose other operands are no nodes of the Trace
     known = {OUTPUT: name, **dict(enumerate(operands))}
