@@ -63,13 +63,14 @@ class Event:
     node: Any = None
     result: Any = None
     error: BaseException | None = None
-    parent: Event | None = field(default_factory=lambda: observation.event)
+    parent: Event | None = None
     thread: int = field(default_factory=threading.get_ident)
-    listening: tuple[Observer, ...] = field(default_factory=lambda: observation.listening)
+    listening: tuple[Observer, ...] = ()
     begun: tuple[Observer, ...] = ()
 
     def begin(self) -> None:
         """Show the event to the observers, in the order in which they were added."""
+        self.parent, self.listening = observation.event, observation.listening
         observation.event = self
         for observer in self.listening:
             self._call(observer, observer.begin)
@@ -130,9 +131,8 @@ def run_observed(
 
 def _node_of(result: Any) -> Any:
     """The first node among an operation's results; None if nothing was recorded."""
-    if not isinstance(result, tuple):
-        return getattr(result, "node", None)
-    return next((out.node for out in result if getattr(out, "node", None) is not None), None)
+    nodes = map(_node_of, result) if isinstance(result, tuple) else [getattr(result, "node", None)]
+    return next(filter(None, nodes), None)
 
 
 class unobserved:

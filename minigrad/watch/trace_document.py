@@ -78,6 +78,7 @@ class TraceDocument:
         **more: Any,
     ) -> None:
         """What happens next, and to which node."""
+        self.before_step(phase, writes)
         self.steps.append(
             {
                 "phase": phase,
@@ -90,6 +91,9 @@ class TraceDocument:
                 **more,
             }
         )
+
+    def before_step(self, phase: str, writes: list[Any]) -> None:
+        """Note what is needed of a step that is about to be written."""
 
     def finished(
         self,

@@ -265,22 +265,11 @@ class TraceWriter(TraceDocument):
                 return name
         return None
 
-    def step(
-        self,
-        phase: str,
-        node: str,
-        edges: list[str],
-        reads: list[Any],
-        writes: list[Any],
-        formula: list[Any],
-        say: str,
-        **more: Any,
-    ) -> None:
+    def before_step(self, phase: str, writes: list[Any]) -> None:
         if self.saved.waiting:
             self.saved.before_step(phase)
         for write in writes:
             self._written[write[0], write[1]] = write
-        super().step(phase, node, edges, reads, writes, formula, say, **more)
 
     def hold(
         self, node: str, column: str, arrays: dict[str, Any], targets: Sequence[int] = (-1,)
