@@ -31,8 +31,9 @@ MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 WIDEST = 1.05
 """A line of words in the widest of the fonts, compared with the estimate."""
 
-LETTERS = 90
-"""The longest line of the sentence that says where two Traces part."""
+LETTERS, LETTER = 80, 7.0
+"""The longest line of a sentence above a narrow graph, and about how wide a letter is: a picture
+that is wider than a page's column is reduced with all its letters."""
 
 
 def to_svg(
@@ -106,7 +107,9 @@ def _lines(
 ) -> list[list[TextRun]]:
     """The lines above the graph: the title or the step's formula and sentence; always the seeds, or
     the pass, and of a comparison its first difference."""
-    above = [[TextRun(line)] for line in wrap(trace.get("difference", ""), LETTERS)]
+    most = max(LETTERS, int((trace["layout"]["width"] - 2 * MARGIN) / LETTER))
+    most = most // 2 if t.foreign else most  # letters of East Asia are twice as wide
+    above = [[TextRun(line)] for line in wrap(trace.get("difference", ""), most)]
     seeded: list[TextRun] = []
     for named, tokens in trace["seeded"]:
         seeded += [*([TextRun("\u2003")] if seeded else []), TextRun(named + " "), *runs(tokens)]
@@ -120,4 +123,5 @@ def _lines(
     of_pass = pass_text(trace, t, step.get("pass"))
     first = seeded or ([TextRun(of_pass)] if of_pass else [])
     formula = runs(honest(step.get("formula") or []))
-    return [*above, *(line for line in (first, formula, [TextRun(said)]) if line)]
+    sentence = [[TextRun(line)] for line in wrap(said, most)]
+    return [*above, *(line for line in (first, formula) if line), *sentence]

@@ -468,3 +468,10 @@ def test_a_page_can_be_saved_in_chinese_with_views_open(tmp_path):
         viz.save(trace, tmp_path / "b.html", views=["lens"])
     with pytest.raises(ValueError, match=r"views= are for pages; \.svg has none"):
         viz.save(trace, tmp_path / "b.svg", views=["cut"])
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_long_sentence_does_not_widen_a_still(lang):
+    trace = trace_function(lambda x1: x1 + x1, 1.1, mode="reverse")
+    root = ET.fromstring(to_svg(trace, lang=lang))
+    assert float(root.get("width", "0")) < 640
