@@ -17,6 +17,7 @@ import pytest
 import minigrad as mg
 from minigrad.core import observe, primitive
 from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
+from minigrad.observers import observing
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
@@ -1116,3 +1117,24 @@ def test_numbers_in_a_trace_are_pythons_own():
     trace = trace_function(lambda x: (x + x) * mg.sin(x), 0.7)
     written = [value for step in trace["steps"] for _, _, value in step["writes"]]
     assert written and all(type(value) is float for value in written)
+
+
+def test_what_a_rule_of_the_reverse_pass_computes_is_seen_by_other_observers_alone(monkeypatch):
+    recorded, seen = [], []
+    end = TraceRecorder.end
+    monkeypatch.setattr(
+        TraceRecorder, "end", lambda self, event: recorded.append(event) or end(self, event)
+    )
+
+    class Log:
+        def begin(self, event):
+            seen.append(event)
+
+        def end(self, event):
+            pass
+
+    with observing(Log()):
+        trace_function(mg.sin, 0.7, mode="reverse")
+    inside = [[e for e in some if e.phase == "forward" and e.parent] for some in (seen, recorded)]
+    assert [e.primitive.name for e in inside[0]] == ["cos"]  # the rule's g · cos x
+    assert inside[1] == []
