@@ -31,7 +31,7 @@ MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 WIDEST = 1.05
 """A line of words in the widest of the fonts, compared with the estimate."""
 
-LETTERS, LETTER = 80, 7.0
+LETTERS, LETTER = 70, 8.7
 """The longest line of a sentence above a narrow graph, and about how wide a letter is: a picture
 that is wider than a page's column is reduced with all its letters."""
 
