@@ -7,8 +7,10 @@ and a right answer in another legal order is no difference.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,6 +29,7 @@ from minigrad.viz.union import union
 from minigrad import backend
 from minigrad.trace import Divergence, first_divergence
 from minigrad.trace.diff import agree
+from minigrad.trace.text import number
 from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
@@ -130,7 +133,8 @@ def compare(
     Args:
         first: the reference, a Trace or a function. second: the Trace or function that is compared
         with it; or the gradients of the inputs alone, from whatever engine: a list in the inputs'
-        order, a dict by their names, or that of the only input.
+        order, a dict by their names, or that of the only input; or a function that returns them. A
+        number of four digits stands for what the viewer writes so.
         inputs: what functions are called with; each is traced in reverse mode, one of PyTorch by
         :func:`minigrad.viz.from_torch`.
         reference: whether the first is right (a student's engine beside it). If False, the
@@ -178,7 +182,9 @@ def compare(
 
 
 def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any]) -> Any:
-    """The Trace of a function at the inputs; anything else as it is. both: what is compared."""
+    """The Trace of a function at the inputs, or the gradients that it returns; anything else as it
+    is. both: what is compared.
+    """
     __tracebackhide__ = True
     if not callable(f):
         return f
@@ -188,7 +194,15 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any]) -> Any:
             f"compare: a function is compared at its inputs; give them too, as in"
             f" viz.compare({calls}, 2.0, 5.0)"
         )
-    return traced_in_reverse(f, inputs)
+    try:
+        return traced_in_reverse(f, inputs)
+    except TypeError:
+        gradients: Any = None
+        with suppress(Exception):  # what a derivative by hand returns, if f is one
+            gradients = f(*inputs) if f is both[1] else None
+        if isinstance(gradients, tuple | list) and len(gradients) == len(inputs):
+            return list(gradients)
+        raise
 
 
 def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
@@ -208,6 +222,10 @@ def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
             "compare: gradients are compared with the adjoints of the inputs, and this Trace has"
             ' none; trace the function with mode="reverse"'
         )
+    if isinstance(second, str):
+        raise TypeError(
+            f"compare: {second!r} is a text; give a function, a Trace, or the gradients as numbers"
+        )
     # of one input the list may be the gradient, an array
     single = len(names) == 1 and not (isinstance(second, list | tuple) and len(second) == 1)
     listed = [second] if single or not hasattr(second, "__len__") else list(second)
@@ -220,9 +238,19 @@ def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
     for name, gradient in given.items():
         i, j = last[name]
         writes = [*steps[i]["writes"]]
-        writes[j] = [name, "g", _number(name, gradient)]
+        exact = writes[j][2]
+        found = _number(name, gradient)
+        writes[j] = [name, "g", exact if _is_rounded(exact, found) else found]
         steps[i] = {**steps[i], "writes": writes}
     return {**first, "steps": steps}
+
+
+def _is_rounded(exact: Any, given: Any) -> bool:
+    """Whether a number is another one as the viewer writes it, with four digits: typed by hand."""
+    if not all(type(v) is float and math.isfinite(v) for v in (exact, given)):
+        return False
+    digits = len(repr(abs(given)).partition("e")[0].replace(".", "").strip("0"))
+    return digits == 4 and number(exact) == number(given)
 
 
 def _number(name: str, gradient: Any) -> Any:

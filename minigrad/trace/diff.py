@@ -105,11 +105,18 @@ def first_divergence(
                 else:
                     say += _hint(column, expected, got, arrived, close)
                 if number(expected) == number(got):
-                    say += " They differ in elements that are not shown."
+                    say += _unseen(expected, got)
                 return Divergence(
                     "value", node, column, i, expected, got, say, None, twin[node], swapped
                 )
     return None
+
+
+def _unseen(a: Any, b: Any) -> str:
+    """What two values that are written alike differ by."""
+    if all(isinstance(v, int | float) for v in (a, b)):
+        return f" The difference is {number(b - a)}."
+    return " They differ in elements that are not shown."
 
 
 def _with_differences(a: Any, b: Any, close: Any) -> tuple[Any, Any]:

@@ -165,6 +165,12 @@ def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typ
     assert step_of(viewer) == k + 2 and "3 is not right" in said.inner_text(), "a hint"
     page.keyboard.press("PageDown")
     assert step_of(viewer) == k + 3 and "10.69" in said.inner_text()
+    field.fill("what?")
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 3 and "is not a number" in said.inner_text()
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 4, "nothing that is typed stops a clicker"
+    page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
@@ -173,6 +179,17 @@ def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typ
         page.keyboard.press("PageDown")
     assert step_of(viewer) == len(trace["steps"]), "with questions that are answered and others"
     visit.assert_clean()
+
+
+def test_the_keys_of_the_stage_are_no_answer_of_predict_mode(show, visit, trace):
+    k = step_at(trace, "primal", "v1") - 1
+    viewer, page = show(trace, 1280, 720, step=k, views=["predict"]), visit.page
+    viewer.get_by_role("button", name="Stage mode").click()
+    field = viewer.get_by_label("Your answer")
+    field.focus()
+    page.keyboard.press("q")
+    page.keyboard.press(" ")
+    assert step_of(viewer) == k + 1 and field.input_value() == ""
 
 
 def test_a_phone_has_one_line_of_buttons_and_all_results(show, trace):

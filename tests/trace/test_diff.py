@@ -440,6 +440,12 @@ def test_arrays_shapes_nan_and_complex():
     )
 
 
+def test_two_numbers_that_are_written_alike_are_told_apart():
+    reference, other = (trace_function(lambda x: x * 1.0, v, mode="primal") for v in (2.0, 2.0001))
+    found = first_divergence(reference, other)
+    assert found.say == "The value of x should be 2, but is 2. The difference is 0.0001."
+
+
 def test_a_difference_beyond_the_sample_shows_in_the_summary():
     reference = trace_function(lambda x: (x * x).sum(), np.arange(20.0), mode="primal")
     values = np.arange(20.0)

@@ -151,6 +151,30 @@ def test_traces_of_different_programs_part_in_structure(tmp_path):
     assert "First difference, at step 5. The graph should have 7 nodes" in still
 
 
+def test_a_function_that_returns_the_gradients_is_compared_with_the_adjoints():
+    f = lambda x1, x2: mg.log(x1) + x1 * x2
+
+    def by_hand(x1, x2):
+        return 1 / x1 + x2, x2
+
+    assert viz.compare(f, by_hand, 2.0, 5.0).divergence.node == "x2"
+    assert viz.compare(f, lambda x1, x2: [1 / x1 + x2, x1], 2.0, 5.0).divergence is None
+    with pytest.raises(TypeError, match="must return one tensor, but returned a tuple of 3"):
+        viz.compare(f, lambda x1, x2: (x1, x2, x1), 2.0, 5.0)
+    with pytest.raises(TypeError, match="must return one tensor"):
+        viz.compare(lambda x1, x2: (x1, x2), f, 2.0, 5.0)
+    with pytest.raises(TypeError, match=r"'1/x1 \+ x2' is a text"):
+        viz.compare(f, "1/x1 + x2", 2.0, 5.0)
+
+
+def test_a_gradient_is_right_as_the_viewer_writes_it():
+    f = lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2)
+    parted = lambda *given: viz.compare(f, [*given], 2.0, 5.0).divergence
+    assert parted(5.5, 1.716) is None
+    assert parted(5.5, 1.717).node == "x2" and parted(5.5, 1.72).node == "x2"
+    assert parted(5.5, 1.71634).say.endswith(" The difference is 2.185e−6.")
+
+
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(TraceError):
         viz.compare(trace_function(f, 2.0, 5.0), {})

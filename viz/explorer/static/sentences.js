@@ -124,8 +124,9 @@ export function pulledStep({ name, adjoint, target, part, before, after, ...more
       ? `${expr} has the derivative ${slopeText(rule, local, making.single ? "" : to)}: ${name}`
       : `${name} = ${expr}`,
     said = `${does} sends ${sent} back to ${to}; `;
-  if (before === undefined) return { formula, say: `${said}that is its adjoint.` };
+  if (before === undefined) return { formula, say: `${said}that is ${target}'s adjoint.` };
   formula.push(opToken("→"), numberToken(before, "g"), PLUS);
   formula.push(...inParentheses(numberToken(part, "g")), EQUALS, numberToken(after, "g"));
-  return { formula, say: `${said}added to ${numberText(before)}, its adjoint is now ${sum}.` };
+  const now = `${target}'s adjoint is now ${sum}.`;
+  return { formula, say: `${said}added to ${numberText(before)}, ${now}` };
 }

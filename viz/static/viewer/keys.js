@@ -57,7 +57,9 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     if (e.key === "Escape") return leave;
     // an empty answer leaves the keys that move the clock; any answer leaves those of a clicker
     const typed = e.target.value && !(stage.on() && e.key.startsWith("Page"));
-    if (kind === "text") return typed || e.key.length < 2 ? null : moving(e.key);
+    const ofStage = stage.on() && (e.key === " " || e.key === "q"); // no answer begins with them
+    if (kind === "text" && (typed || (e.key.length < 2 && !ofStage))) return null;
+    if (kind === "text" && e.key !== "q") return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
       return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);

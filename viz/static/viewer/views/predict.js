@@ -39,7 +39,8 @@ export const predictView = {
       asking = h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
       box = h("div", { class: "mg-asking" }, asking, form.box, result, score.box);
     let place = null, // the question that was shown last
-      refused = false; // a step was wanted while it stands there
+      refused = false, // a step was wanted while it stands there
+      checked = ""; // what was typed on the stage when its next step was wanted
     const open = gate((to) => {
       const barrier = quiz.next(0);
       if (barrier < 0 || to <= barrier) return to;
@@ -86,11 +87,13 @@ export const predictView = {
       box,
       update: show,
       destroy: open,
-      // On the stage: what is typed is checked, else the value is shown. Whether a question stands
-      // at this step.
+      // On the stage: what is typed is checked once, else the value is shown. Whether a question
+      // stands at this step.
       next() {
-        const here = quiz.next(at()) === at();
-        if (here) answer(form.typed().replace(/^[.b]+$/, "") || null); // a clicker's other keys
+        const here = quiz.next(at()) === at(),
+          typed = form.typed().replace(/^[.b]+$/, ""); // a clicker's other keys
+        if (here) answer(typed === checked ? null : typed || null);
+        checked = here && quiz.next(at()) === at() ? typed : "";
         return here;
       },
     };
