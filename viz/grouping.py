@@ -344,12 +344,16 @@ def may_group(trace: Mapping[str, Any]) -> bool:
 
 
 def grouped(
-    trace: Mapping[str, Any], groups: str = "auto", t: Words | None = None
+    trace: Mapping[str, Any],
+    groups: str = "auto",
+    t: Words | None = None,
+    step: int | None = None,
 ) -> Mapping[str, Any]:
     """The document that a still of ``trace`` shows.
 
     groups: ``"auto"``: as the viewer opens; ``"open"``: every node; ``"closed"``: the fewest boxes.
-    t: the words on them, English if None.
+    t: the words on them, English if None. step: the only one that is drawn, if there is one; around
+    its node groups are open as in the viewer ("auto").
 
     Returns the Trace itself where no group is closed. Raises ValueError for another choice.
     """
@@ -358,7 +362,11 @@ def grouped(
     tree = Tree(trace, t) if groups != "open" else None
     if tree is None or not tree.groups:
         return trace
-    shown = tree.shown(tree.open_at_first() if groups == "auto" else set())
+    opened = tree.open_at_first() if groups == "auto" else set()
+    for one in trace["steps"][step - 1 : step] if groups == "auto" and step else ():
+        around = [g for g in tree.groups.values() if one["node"] in g.leaves]
+        opened.update(group.id for group in around if group.kind != "library")
+    shown = tree.shown(opened)
     if not any(item in tree.groups for item in shown):
         return trace
     return _collapsed(trace, tree, shown, t or words())

@@ -84,8 +84,9 @@ def keeps(trace: Mapping[str, Any]) -> bool:
 def rows(trace: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """The columns that each node's card has a row for: all, but not for a value that an engine's
     graph does not keep."""
-    computed = (step for step in trace["steps"] if step["phase"] == "primal")
+    computed = [step for step in trace["steps"] if step["phase"] == "primal"]
     unkept = {s["node"] for s in computed if not s["writes"] and "fails" not in s}
+    unkept -= {s["node"] for s in computed if s["writes"]}  # a group has the value of its last node
     columns = trace["columns"]
     fewer = [column for column in columns if column["key"] != "v"]
     return {n["id"]: fewer if n["id"] in unkept else columns for n in trace["nodes"]}

@@ -28,7 +28,7 @@ from minigrad.trace.text import honest
 
 MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 """Around the words; heights of a line of words and of the legend."""
-WIDEST = 1.05
+WIDEST = 1.07
 """A line of words in the widest of the fonts, compared with the estimate."""
 
 LETTERS, LETTER = 70, 8.7
@@ -41,8 +41,8 @@ def to_svg(
 ) -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
-    groups: Modules, and stretches of a large graph, as single boxes as the viewer shows them at
-        first ("auto"), "open", or "closed".
+    groups: Modules, rounds of loops and other stretches as single boxes, as the viewer shows them
+        at the step ("auto"); "open", or "closed".
     lang: the language of its words, "en" or "zh"; the Trace's own title stays as it is. What the
     step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour,
     dash and direction. Above the graph stand the seeds of the passes, the step's formula and its
@@ -54,7 +54,7 @@ def to_svg(
             :class:`minigrad.viz.scale.TooLarge` for a graph beyond full detail, with an overview of
             it.
     """
-    t, shown = words(lang), laid_out(trace, groups, lang)
+    t, shown = words(lang), laid_out(trace, groups, lang, step)
     count = len(shown["steps"])
     at = count if step is None else step
     if not 0 <= at <= count:
@@ -66,13 +66,15 @@ def to_svg(
     return svg(marks, width, height, title=title, lang=t.lang)
 
 
-def laid_out(trace: Mapping[str, Any], groups: str, lang: str) -> dict[str, Any]:
+def laid_out(
+    trace: Mapping[str, Any], groups: str, lang: str, step: int | None = None
+) -> dict[str, Any]:
     """The document as :func:`to_svg` draws it: in the language, grouped, with its layout."""
     check(trace)
     t = words(lang)
     if scale.too_large(trace):
         raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace), lang))
-    return with_lines(grouped(spoken(trace, t), groups, t))
+    return with_lines(grouped(spoken(trace, t), groups, t, step))
 
 
 def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], float, float]:

@@ -28,6 +28,9 @@ from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
 
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
 class Tower(mg.nn.Module):
     def __init__(self):
         self.blocks = mg.nn.Sequential(*(mg.nn.Linear(3, 3) for _ in range(4)))
@@ -475,3 +478,21 @@ def test_a_long_sentence_does_not_widen_a_still(lang):
     trace = trace_function(lambda x1: x1 + x1, 1.1, mode="reverse")
     root = ET.fromstring(to_svg(trace, lang=lang))
     assert float(root.get("width", "0")) < 640
+
+
+def test_a_still_of_one_step_opens_the_round_at_work_as_the_viewer_does(tmp_path):
+    def f(x):
+        for _ in range(50):
+            x = x + 0.1 * mg.sin(x)
+        return x
+
+    trace = trace_function(f, 1.0, mode="reverse")
+    k = 1 + next(i for i, s in enumerate(trace["steps"]) if s["node"] == "v132" and "contribs" in s)
+    root = ET.fromstring(to_svg(trace, k))
+    texts = ["".join(e.itertext()) for e in root.iter(f"{NAMESPACE}text")]
+    assert "v132 = v129 + v131" in texts and "▸ round 45 of 50" in texts
+    assert any(e.get("class") == "card written-g" for e in root.iter(f"{NAMESPACE}rect"))
+    closed = [e for e in root.iter(f"{NAMESPACE}g") if "▸ rounds 1 … 12" in "".join(e.itertext())]
+    assert "value v" in {e.get("class") for e in closed[-1].iter()}, "a closed box has its value"
+    with pytest.raises(ValueError, match="step 999 does not exist"):
+        to_svg(trace, 999)

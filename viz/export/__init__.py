@@ -147,7 +147,8 @@ def save(
 
     if scale.too_large(trace):
         raise scale.TooLarge("save: " + scale.as_text(scale.overview(named), lang))
-    named = grouped(spoken(named, t), groups, t)
+    alone = None if form in FILMS or steps is not None else step
+    named = grouped(spoken(named, t), groups, t, alone)
     _not_too_many_nodes(named)
     need_letters(t, form)
     many = form in FILMS or steps is not None
