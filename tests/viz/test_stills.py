@@ -27,7 +27,6 @@ from minigrad.trace import state_at
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
-
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
