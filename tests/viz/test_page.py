@@ -25,7 +25,7 @@ from minigrad.viz.packing import pack
 from minigrad.viz.page import VIEWS, embed, plain_table, text_table
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.reading import TraceError
-from minigrad.viz.renaming import short_program
+from minigrad.viz.renaming import _Tokens, short_program
 from minigrad.viz.squeeze import squeezed
 
 import minigrad as mg
@@ -376,6 +376,16 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     assert dashed in viz.to_html(second) and dashed not in viz.to_html(bare)
     arrays = trace_function(lambda a, b: mg.sum(a @ b), mg.ones(2, 2), mg.ones(2, 2))
     assert beside in viz.to_html(arrays) and beside not in viz.to_html(bare)
+
+
+def test_no_two_modules_of_the_viewer_declare_one_name():
+    """They are joined to one module, in which a name that is declared twice is a syntax error."""
+    declared: dict[str, str] = {}
+    for path, text in parts().items():
+        for name in _Tokens(squeezed(bundle._plain(path, text))).scopes[0].own:
+            other = declared.setdefault(name, path.name)
+            assert other == path.name, f"{name} is declared in {other} and in {path.name}"
+    assert len(declared) > 300
 
 
 def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
