@@ -49,7 +49,7 @@ const shown = readable
 // notebook's page.
 const framed = window.parent !== window;
 // The step stands in the address of a page of its own, so that a link leads to it.
-const linked = () => framed ? null : /^#step=(\\d+)(&stage)?$/.exec(location.hash);
+const linked = () => framed ? null : /^#(?:step=(\\d+))?&?(stage)?$/.exec(location.hash);
 const done = { step: Number(linked()?.[1] ?? options.step) };
 const here = () => `#step=${done.step}${done.stage ? "&stage" : ""}`;
 const address = framed ? null : keepHash(here);
@@ -77,9 +77,9 @@ const again = (state) => shown.then((found) => {
 }, () => {});
 window.addEventListener("hashchange", () => {
   const [, k, stage] = linked() ?? [];
-  if (!k) return;
+  if (!k && !stage) return;
   viewer.stage?.(Boolean(stage));
-  done.step = viewer.go(Number(k));
+  if (k) done.step = viewer.go(Number(k));
 });
 listenFirstKey(() => viewer);
 if (framed) {

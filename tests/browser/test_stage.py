@@ -317,6 +317,10 @@ def test_on_the_stage_a_button_copies_the_link_of_the_step(visit, tmp_path, trac
     until(page, "!document.querySelector('.mg-counter').textContent.startsWith('5')")
     button.click()
     assert field.input_value().endswith(f"#step={len(trace['steps'])}&stage")
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#stage")
+    viewer.wait_for()
+    assert step_of(viewer) == 0 and viewer.evaluate("e => e.classList.contains('mg-stage')")
     visit.assert_clean()
 
 
