@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..core.observe import observation, run_observed
 from ..observers import calls
@@ -148,7 +149,6 @@ class Blocks:
         # by id(), with the code: its hash is computed from all of it each time
         self._texts: dict[int, tuple[CodeType, FunctionText | None]] = {}
         self._made = 0
-        self._raised: tuple[int, str | None] = 0, None  # the latest error's id, and its block
         self._tracer: Any = None  # what this run gave `sys.settrace`, where it may take it back
         self._here: list[tuple[tuple[str, Any], Block]] = []
 
@@ -206,12 +206,20 @@ class Blocks:
 
     def raised(self, error: Any) -> None:
         """An error leaves the innermost call that is followed, or one around it."""
-        if self._raised[0] != id(error) and not isinstance(error, StopIteration):
-            self._raised = id(error), self.now(self.stack())
+        if self not in self._marks(error) and not isinstance(error, StopIteration):
+            self._marks(error)[self] = self.now(self.stack())
 
     def where_raised(self, error: BaseException) -> str | None:
         """The innermost block of what raised; None outside of all."""
-        return self._raised[1] if self._raised[0] == id(error) else None
+        return self._marks(error).get(self)
+
+    @staticmethod
+    def _marks(error: BaseException) -> WeakKeyDictionary[Blocks, str | None]:
+        """The block of an error by the run: in the error itself, as an `id()` is used again when an
+        error that was caught is freed."""
+        marks: WeakKeyDictionary[Blocks, str | None]
+        marks = vars(error).setdefault("_minigrad_blocks", WeakKeyDictionary())
+        return marks
 
     def ended(self, frame: FrameType) -> None:
         """A call has returned or raised."""
