@@ -165,7 +165,7 @@ def compare(
             known = zip(called, (t("pairFirst"), t("pairSecond")), strict=True)
             names = [name if name.isidentifier() else other for name, other in known]
         both = first, second
-        first, second = _run(first, inputs, both), _run(second, inputs, both)
+        first, second = _run(first, inputs, both), _run(second, inputs, both, gradients=True)
     elif inputs:
         raise TypeError(
             "compare: inputs are given with functions, as in viz.compare(f, mine, 2.0, 5.0); a"
@@ -181,9 +181,9 @@ def compare(
     return tell(found, sys._getframe(1).f_globals, browser)
 
 
-def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any]) -> Any:
-    """The Trace of a function at the inputs, or the gradients that it returns; anything else as it
-    is. both: what is compared.
+def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = False) -> Any:
+    """The Trace of a function at the inputs; anything else as it is. both: what is compared;
+    gradients: if f returns one for each input instead of a result, these.
     """
     __tracebackhide__ = True
     if not callable(f):
@@ -197,11 +197,11 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any]) -> Any:
     try:
         return traced_in_reverse(f, inputs)
     except TypeError:
-        gradients: Any = None
-        with suppress(Exception):  # what a derivative by hand returns, if f is one
-            gradients = f(*inputs) if f is both[1] else None
-        if isinstance(gradients, tuple | list) and len(gradients) == len(inputs):
-            return list(gradients)
+        found: Any = None
+        with suppress(Exception):  # the first error is told
+            found = f(*inputs) if gradients else None
+        if isinstance(found, tuple | list) and len(found) == len(inputs):
+            return list(found)
         raise
 
 

@@ -114,13 +114,13 @@ class Batched(ArrayPayload):
         """Raise BatchingError unless memory laid out as `target` (a payload) has space for each
         example's value.
         """
-        space = (
+        lengths = (
             dict(zip(target.axes, target.array.shape, strict=False))
             if isinstance(target, Batched)
             else {}
         )
         for axis, length in zip(self.axes, self.array.shape, strict=False):
-            if space.get(axis, 1) < length:
+            if lengths.get(axis, 1) < length:
                 raise BatchingError(
                     f"{operation}: inside vmap, a value that differs between the {axis.size}"
                     " examples cannot be written into a tensor of which there is only one for all"

@@ -133,8 +133,8 @@ def check_factor(function: str, name: str, factor: Any, *operands: Any) -> None:
     """
     values = [a.array if isinstance(a, Tensor) else a for a in (factor, *operands)]
     kind, dtype = backend.result_type(values[:1]).kind, backend.result_type(values[1:])
-    rank, space = _RANK_OF_KIND[kind], _RANK_OF_KIND[dtype.kind]
-    if rank > max(space, 1) or (kind == "b" and dtype.kind != "b"):
+    rank, most = _RANK_OF_KIND[kind], _RANK_OF_KIND[dtype.kind]
+    if rank > max(most, 1) or (kind == "b" and dtype.kind != "b"):
         what = ("a boolean", "an integer", "a floating-point number", "a complex number")[rank]
         raise DTypeError(
             f"{function}: {name} is {what} ({factor!r}), but the operands are {dtype}. "

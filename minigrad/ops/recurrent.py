@@ -43,7 +43,7 @@ from .shape import cat, pad_axis, stack, sum_to
 # --------------------------------------------------------------------------------------- the states
 
 
-def _space(xp: Any, a: Any, *states_and_matrices: Any) -> Any:
+def _memory(xp: Any, a: Any, *states_and_matrices: Any) -> Any:
     """Memory for the states of all steps. Under `vmap` there are axes in front, which may have
     length 1 in some operands.
     """
@@ -100,7 +100,7 @@ def _sigmoid_of(xp: Any, x: Any) -> None:
 
 
 def _rnn(xp: Any, a: Any, h0: Any, u: Any, *, rectified: bool) -> tuple[Any, Any]:
-    states, h, matrix = _space(xp, a, h0, u), h0, _turned(u)
+    states, h, matrix = _memory(xp, a, h0, u), h0, _turned(u)
     with ignore_float_errors():
         for given, new in zip(_by_step(a), _by_step(states), strict=True):
             _product(xp, h, matrix, new)
@@ -114,7 +114,7 @@ def _rnn(xp: Any, a: Any, h0: Any, u: Any, *, rectified: bool) -> tuple[Any, Any
 
 
 def _lstm(xp: Any, a: Any, h0: Any, c0: Any, u: Any) -> tuple[Any, Any]:
-    states, cells = _space(xp, a, h0, c0, u), _space(xp, a, h0, c0, u)
+    states, cells = _memory(xp, a, h0, c0, u), _memory(xp, a, h0, c0, u)
     h, c, matrix = h0, c0, _turned(u)
     z, change = (xp.empty(_gates_by(states, gates), a.dtype) for gates in (4, 1))
     i, f, n, o = _parts(z, 4)
@@ -136,7 +136,7 @@ def _lstm(xp: Any, a: Any, h0: Any, c0: Any, u: Any) -> tuple[Any, Any]:
 
 def _gru(xp: Any, a: Any, h0: Any, u: Any, b: Any) -> tuple[Any, Any]:
     row, wide = b[..., None, :], 2 * h0.shape[-1]
-    states, h, matrix = _space(xp, a, h0, u, row), h0, _turned(u)
+    states, h, matrix = _memory(xp, a, h0, u, row), h0, _turned(u)
     back, gates, n = (xp.empty(_gates_by(states, count), a.dtype) for count in (3, 2, 1))
     (r, z), m = _parts(gates, 2), back[..., wide:]
     with ignore_float_errors():

@@ -21,7 +21,14 @@ from . import sentences
 from .derivatives import is_complex, is_factor
 from .notation import occurrence
 from .trace_writer import TraceWriter
-from .values import array_of, changed_places, payload_value, pictured, with_places
+from .values import (
+    array_of,
+    changed_places,
+    payload_value,
+    pictured,
+    same_numbers,
+    with_places,
+)
 
 
 class Adjoints:
@@ -169,7 +176,7 @@ class Adjoints:
         replaced it.
         """
         trace = self._trace
-        if not _same(self._values.get(name), g):
+        if not same_numbers(self._values.get(name), g):
             reads = [[name, "g"]] if name in self._values else []
             shown = self._receive(name, g)
             words = sentences.replaced(name, shown)
@@ -204,18 +211,6 @@ class Adjoints:
 
 
 # ------------------------------------------------------------------------------------------ helpers
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two payloads hold the same numbers, NaN being the same as NaN."""
-    if a is b:
-        return True
-    if a is None or a.shape != b.shape:
-        return False
-    if type(a) in backend.IMMUTABLE and type(b) in backend.IMMUTABLE:  # sooner than on arrays
-        return bool(a == b or (a != a and b != b))
-    x, y = backend.to_numpy(a), backend.to_numpy(b)
-    return bool(((x == y) | ((x != x) & (y != y))).all())
 
 
 def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> list[str] | None:

@@ -414,8 +414,7 @@ def with_numbers(tokens: Tokens, cell: Callable[[Token], Any]) -> Tokens | None:
             found = cell(token)
             if type(found) is not float:
                 return None
-            shown = {"t": "num", "value": found, "col": token["col"]}
-            out += [shown] if found >= 0 else in_parentheses(shown)
+            out += in_parentheses(num(found, token["col"]))
         elif kind == "num":
             out.append(token)
         elif kind in NESTED:

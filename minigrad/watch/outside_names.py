@@ -15,11 +15,7 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from ..core.tensor import Tensor
-
-MOST_LOCALS = 256
-"""In functions with more variables than this, values are not looked up among them: it would take
-quadratic time.
-"""
+from .values import same_numbers
 
 
 class Variables(NamedTuple):
@@ -31,8 +27,7 @@ class Variables(NamedTuple):
 
     def of(self, code: CodeType) -> Iterator[tuple[str, Any]]:
         """The variables that a function names."""
-        few = code.co_nlocals <= MOST_LOCALS
-        for name in (*code.co_freevars, *code.co_cellvars, *code.co_varnames) if few else ():
+        for name in (*code.co_freevars, *code.co_cellvars, *code.co_varnames):
             yield name, self.own.get(name)
         for name in code.co_names:
             yield name, self.module.get(name)
@@ -125,12 +120,9 @@ def is_copy(value: Any, held: Any) -> bool:
     if not (isinstance(held, list | tuple) or _is_array(held)) or isinstance(value, Number):
         return False
     try:
-        array, other = _payload(value), _payload(held)
+        return same_numbers(_payload(value), _payload(held))
     except (TypeError, ValueError, RuntimeError):
         return False  # a list of other things
-    if other.shape != array.shape:
-        return False
-    return bool(((other == array) | ((other != other) & (array != array))).all())  # NaN is NaN
 
 
 def _payload(value: Any) -> Any:

@@ -266,7 +266,7 @@ def pulled(
 
 def _is_sum(rule: Tokens | None) -> bool:
     """Whether a rule is a sum, as that of a layer's bias is: sum(v̄1, axis 0)."""
-    return bool(rule) and rule is not None and rule[0].get("text") == "sum"
+    return bool(rule and rule[0].get("text") == "sum")
 
 
 def _spread(upstream: Any, c: Any) -> tuple[Sequence[int], Sequence[int]] | None:

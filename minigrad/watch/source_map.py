@@ -23,7 +23,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .decisions import decision
-from .outside_names import MOST_LOCALS, Variables, is_copy, is_same, place_of
+from .outside_names import Variables, is_copy, is_same, place_of
 
 Range = tuple[int, int, int, int]
 """First line, last line (from 1, in the file), first and last column (from 0, in bytes), as
@@ -33,6 +33,10 @@ Stack = Sequence[tuple[FrameType, Any]]
 """Calls that run, the outermost first, each with what is known of it."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+MOST_LOCALS = 256
+"""In functions with more variables than this, values are not looked up among them: it would take
+quadratic time.
+"""
 _EXAMPLES = tuple(f"{OWN}{folder}{os.sep}" for folder in ("lessons", "viz"))
 
 

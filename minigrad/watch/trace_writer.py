@@ -40,6 +40,11 @@ LONGEST_NAME = 24
 _name_of_dtype = cache(str)  # NumPy puts the name together each time
 
 
+def module_label(name: str, module: Any) -> str:
+    """What a module is called in the one around it, by its name there: a number says its class."""
+    return f"{name}: {type(module).__name__}" if name.isdigit() else name
+
+
 class TraceWriter(TraceDocument):
     """The lists of a Trace, and which node stands for a tensor.
 
@@ -141,7 +146,7 @@ class TraceWriter(TraceDocument):
     def _owners_labels(self) -> list[str]:
         """What the modules on that path are called in a picture: a number says its class."""
         named = zip(self.owners(), calls.modules, strict=True)
-        return [f"{name}: {type(m).__name__}" if name.isdigit() else name for name, m in named]
+        return [module_label(name, module) for name, module in named]
 
     def bound(self, frame: FrameType, variables: Sequence[str]) -> None:
         """Variables of a running call have been given a value: operations without a name get

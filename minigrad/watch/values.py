@@ -103,6 +103,18 @@ def elements(array: Any, digits: int | None = None) -> list[Any]:
     return [_number(v) for v in found]
 
 
+def same_numbers(a: Any, b: Any) -> bool:
+    """Whether two payloads hold the same numbers, NaN being the same as NaN."""
+    if a is b:
+        return True
+    if a is None or a.shape != b.shape:
+        return False
+    if type(a) in backend.IMMUTABLE and type(b) in backend.IMMUTABLE:  # sooner than on arrays
+        return bool(a == b or (a != a and b != b))
+    x, y = backend.to_numpy(a), backend.to_numpy(b)
+    return bool(((x == y) | ((x != x) & (y != y))).all())
+
+
 def array_of(value: Any) -> Any:
     """The payload of a tensor; anything else itself."""
     return value.array if isinstance(value, Tensor) else value

@@ -30,7 +30,7 @@ from minigrad.viz.traversal import operands_first
 
 from minigrad.errors import NonScalarError
 from minigrad.watch.source_map import SourceMap
-from minigrad.watch.trace_writer import LONGEST_NAME, title_of
+from minigrad.watch.trace_writer import LONGEST_NAME, module_label, title_of
 
 MOST = 2_000
 NAMES = {
@@ -91,7 +91,7 @@ def from_torch(
         source = run.source = _source(output)
         text, lines = (source.source() or {}).get("code"), {}
         if isinstance(output, torch.nn.Module) and text is None:
-            text, lines = printed_layers(output, "PyTorch", _label)
+            text, lines = printed_layers(output, "PyTorch", module_label)
         with _naming(run) as path:
             output = _watched(output, inputs, run, path)
         run.spans |= {fn: lines[at] for fn, at in run.modules.items() if at in lines}
@@ -403,11 +403,6 @@ def _watched(f: Callable[..., Any], inputs: Sequence[Any], run: _Run, path: list
         return f(*inputs)
 
 
-def _label(name: str, module: Any) -> str:
-    """What a module is called in the one around it: a number says its class."""
-    return f"{name}: {type(module).__name__}" if name.isdigit() else name
-
-
 @contextmanager
 def _naming(run: _Run) -> Iterator[list[str]]:
     """Note the names that the outermost module under way gives its parameters and buffers. Gives
@@ -426,7 +421,8 @@ def _naming(run: _Run) -> Iterator[list[str]]:
             run.call(tensor, name)
         kind = type(module).__name__
         inside = under_way[-1].named_modules() if under_way else ()
-        path.append(_label(next((n for n, one in inside if one is module and n), kind), module))
+        name = next((name for name, one in inside if one is module and name), kind)
+        path.append(module_label(name, module))
         under_way.append(module)
 
     def end(module: Any, args: Any, result: Any) -> None:

@@ -176,7 +176,7 @@ export function drawGraph(
   function filling() {
     const found = largest(),
       least = leastOnStage();
-    if (scaleOnStage(found) >= least) return found;
+    if (scaleNow(found) >= least) return found;
     const [across, down] = spaceNow(),
       several = inLines(flat, joined, across / least),
       one = squeezed(flat, 0),
@@ -192,18 +192,18 @@ export function drawGraph(
     const strips = strip.getBoundingClientRect().height; // gone where all fits
     return [scroll.clientWidth - 2, (onStage ? scroll.clientHeight + strips : highest()) - 2];
   }
-  function scaleOnStage({ width, height } = largest()) {
-    const [across, down] = spaceNow();
+  function scaleNow({ width, height } = largest(), [across, down] = spaceNow()) {
     return Math.min(across / width, down / height);
   }
   function largest() {
-    const [across, down] = spaceNow(),
+    const now = spaceNow(),
+      [across, down] = now,
       one = squeezed(flat, (flat.height * across) / down),
       even = Math.sqrt((flat.height * across) / flat.width / down), // lines that fill the space
       shares = [...LINE_SHARES, even, 1.2 * even, 1.4 * even],
       several = shares.map((share) => inLines(flat, joined, flat.width * share));
     return [one, ...several.filter(Boolean)].reduce((best, other) =>
-      scaleOnStage(other) > scaleOnStage(best) ? other : best,
+      scaleNow(other, now) > scaleNow(best, now) ? other : best,
     );
   }
   // A graph that is a little too wide for its box moves closer together.
@@ -488,7 +488,7 @@ export function drawGraph(
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
     if (!scroll.clientWidth || byReader) return;
-    zoomTo(Math.max(scaleOnStage(place), leastOnStage()));
+    zoomTo(Math.max(scaleNow(place), leastOnStage()));
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
@@ -819,7 +819,7 @@ export function drawGraph(
     flat: () => flat,
     // The scale at which it stands whole in a box of this width.
     scaleIn: (across) => Math.min(1, (across - 4) / least),
-    smallOnStage: () => scaleOnStage() < leastOnStage(),
+    smallOnStage: () => scaleNow() < leastOnStage(),
     // Of the strip below it, which is gone where all of it fits.
     stripHeight({ clientWidth: across } = scroll) {
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;

@@ -135,9 +135,9 @@ export const arraysView = {
       update(k, done, state, asked) {
         const step = asked ?? done,
           found = [
-          ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
-          ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
-        ];
+            ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
+            ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
+          ];
         const once = found.filter(
           ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
         );
