@@ -73,6 +73,9 @@ export const groupsAround = groupTree, visible = groupTree;
 """
     },
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
+    "rounds": {
+        "viewer/round_keys.js": "\nexport const ROUND_KEYS = [], roundSteps = () => ROUND_KEYS;\n"
+    },
     "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
 }
 """Parts as they are where a Trace has nothing for them, by what is left out."""

@@ -354,6 +354,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     decides = any("decides" in one for one in (*nodes, *trace["steps"]))
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
+    has["rounds"] = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     has["problem"] = False  # the document was checked before it was put in the page

@@ -44,7 +44,7 @@ KEYS = (
     ["a", "b", "x", "1"],
     ["d", "d", "m", "y"],
     ["r", "c", "v", "z"],
-    ["i", "l", "Shift+M", "Shift+L"],
+    ["i", "l", "Shift+M", "Shift+L", "j", "Shift+J"],
     ["Enter", "Shift+Enter", "Ctrl+Enter", "Alt+Enter"],
     ["Delete", "Backspace", "Ctrl+A", "Meta+A", "Ctrl+B", "Meta+B"],
     ["d", "d", "x", "Ctrl+Shift+Minus", "Escape"],

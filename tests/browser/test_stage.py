@@ -181,6 +181,35 @@ def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typ
     visit.assert_clean()
 
 
+@pytest.mark.parametrize(
+    ("lang", "both", "alone"),
+    [
+        ("en", "1 of 2 right, 1 at the first try. 2 shown.", "1 shown."),
+        ("zh", "2 题中答对 1 题，其中 1 题一次答对。 2 题直接看了答案。", "1 题直接看了答案。"),
+    ],
+)
+def test_a_value_that_is_only_shown_is_no_wrong_answer(show, visit, trace, lang, both, alone):
+    """That of a clicker and that of the button; after a wrong answer it is one."""
+    k = step_at(trace, "primal", "v1") - 1
+    viewer, page = show(trace, 1280, 800, step=k, views=["predict"], lang=lang), visit.page
+    score, field = viewer.locator(".mg-score-of .mg-note"), viewer.locator(".mg-answer")
+    viewer.focus()
+    page.keyboard.press("f")
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 1 and score.inner_text() == alone
+    field.fill("10")
+    page.keyboard.press("PageDown")
+    field.fill("7")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("PageDown")  # the hint, then the value
+    viewer.locator(".mg-predict button").last.click()
+    assert step_of(viewer) == k + 4 and score.inner_text() == both
+    viewer.locator(".mg-score-of summary").click()
+    marks = [line[-1] for line in viewer.locator(".mg-log li").all_inner_texts()]
+    assert [mark in "✓✗" for mark in marks] == [False, True, True, False]
+    assert marks[1:3] == ["✓", "✗"]
+
+
 def test_the_keys_of_the_stage_are_no_answer_of_predict_mode(show, visit, trace):
     k = step_at(trace, "primal", "v1") - 1
     viewer, page = show(trace, 1280, 720, step=k, views=["predict"]), visit.page
@@ -707,6 +736,71 @@ def test_the_size_of_a_long_formula_is_found_with_few_measures(show, visit):
         tall = viewer.locator(".mg-equation").bounding_box()["height"]
         assert tall <= 0.18 * 720 or sizes[-1] == min(sizes) < 0.66, k
     assert smaller
+
+
+def nested(x, w):
+    for _ in range(2):
+        for _ in range(2):
+            x = x * w
+        x = mg.sin(x)
+    return x + w
+
+
+ROUNDS = [3, 4, 6, 7, 13, 14, 16, 18, 19, 21]
+"""The steps of nested() with which a round begins, or the reverse pass comes to one: w gets its
+contributions outside of all rounds, and sin is in a round of the outer loop alone."""
+
+
+def test_a_key_goes_to_the_next_round_of_a_loop_and_with_shift_to_the_previous_one(show, visit):
+    found = trace_function(nested, 0.5, 1.2, mode="reverse")
+    viewer, page = show(found, 1280, 720), visit.page
+    viewer.focus()
+    page.keyboard.press("?")
+    help_ = viewer.locator(".mg-help dd").get_by_text("next, previous round of a loop")
+
+    def visited(key):
+        seen = []
+        while page.keyboard.press(key) or step_of(viewer) not in seen[-1:]:
+            seen.append(step_of(viewer))
+        return seen
+
+    assert help_.is_visible() and visited("j") == ROUNDS
+    to(viewer, 5)
+    assert visited("Shift+J") == [4, 3]
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    assert help_.is_visible()
+    for k in ROUNDS[1:]:  # the question first
+        page.keyboard.press("j")
+        assert step_of(viewer) == k - 1 and viewer.locator(".mg-asked-for").count() == 1
+        page.keyboard.press("j")
+        assert step_of(viewer) == k and viewer.locator(".mg-asked-for").count() == 0
+    page.keyboard.press("q")
+    assert visited("Shift+J") == ROUNDS[-2::-1] and visited("J") == ROUNDS[1:]
+    viewer = show(found, 1280, 720, step=2, views=["predict"])
+    viewer.get_by_role("button", name="Stage mode").click()
+    field = viewer.get_by_label("Your answer")
+    field.focus()
+    page.keyboard.press("j")
+    assert step_of(viewer) == 2 and field.input_value() == "", "predict mode has asked already"
+    page.keyboard.press("PageDown")
+    page.keyboard.press("j")
+    assert step_of(viewer) == 3
+    page.keyboard.press("Shift+J")
+    assert step_of(viewer) == 3
+    field.fill("1")
+    page.keyboard.press("j")
+    assert step_of(viewer) == 3 and field.input_value() == "1j", "a letter of what is typed"
+    visit.assert_clean()
+
+
+def test_where_there_is_no_loop_the_key_of_rounds_does_nothing(show, visit, tmp_path, trace):
+    viewer, page = show(viz.to_html(trace, step=5), 1280, 720), visit.page
+    for key in ("j", "Shift+J", "f", "j", "Shift+J"):
+        page.keyboard.press(key)
+        assert step_of(viewer) == 5 and viewer.locator(".mg-asked-for").count() == 0
+    assert viewer.locator(".mg-help").get_by_text("round").count() == 0, "nor is it in the help"
+    visit.assert_clean()
 
 
 def test_a_link_opens_the_stage_at_its_step(visit, tmp_path, trace):

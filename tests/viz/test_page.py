@@ -355,6 +355,7 @@ ONLY = {
     "asksIf:",
     "pairOnly:",
     ".mg-whose",
+    "keyRound:",
 }
 """Words and styles of parts that few Traces need."""
 

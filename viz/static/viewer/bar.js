@@ -4,6 +4,7 @@ import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
 import { copied, SAID } from "./hash.js";
+import { ROUND_KEYS } from "./round_keys.js";
 import { phaseOf } from "./speech.js";
 import { inLanguage } from "./texts.js";
 
@@ -13,6 +14,7 @@ const HELP = [
   ["⇧ ← →", "keyShift", false],
   ["Home End", "keyEnds"],
   ["PgUp PgDn", "keyPhase", false],
+  ...ROUND_KEYS,
   ["Space", "keyPlay", false],
   ["← → PgUp PgDn Space Enter", "keyStage", true],
   ["Q", "keyAsk", true],

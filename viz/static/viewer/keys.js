@@ -20,9 +20,10 @@ export function passStage(event, viewer) {
 }
 
 // Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at
-// which phases begin.
+// which phases begin; rounds(): those at which rounds of loops do.
 // Long: each key has its line.
-export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo, views }) {
+export function listenKeys(root, parts) {
+  const { clock, n, marks, rounds, graph, controls, stage, jumpTo, views } = parts;
   function leave() {
     if (stage.on()) stage.set(false);
     else if (!controls.help.hidden) {
@@ -49,6 +50,11 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     }[key];
     return to === undefined ? null : () => clock.move(to);
   }
+  function toRound(back) {
+    const k = clock.at(),
+      to = back ? rounds().findLast((one) => one < k) : rounds().find((one) => one > k);
+    if (to) stage.jump(to);
+  }
   // What a key does here, as a function; null leaves it to the browser.
   function action(e) {
     const kind = e.target.tagName === "INPUT" ? e.target.type : e.target.tagName;
@@ -57,15 +63,16 @@ export function listenKeys(root, { clock, n, marks, graph, controls, stage, jump
     if (e.key === "Escape") return leave;
     // an empty answer leaves the keys that move the clock; any answer leaves those of a clicker
     const typed = e.target.value && !(stage.on() && e.key.startsWith("Page"));
-    const ofStage = stage.on() && (e.key === " " || e.key === "q"); // no answer begins with them
+    const ofStage = stage.on() && /^[ qj]$/i.test(e.key); // no answer begins with them
     if (kind === "text" && (typed || (e.key.length < 2 && !ofStage))) return null;
-    if (kind === "text" && e.key !== "q") return moving(e.key);
+    if (kind === "text" && !/^[qj]$/i.test(e.key)) return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
       return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (e.key === "?") return help;
     if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
-    if (stage.on() && e.key === "q") return stage.question;
+    if (/^j$/i.test(e.key)) return () => toRound(e.shiftKey);
+    if (stage.on() && /^q$/i.test(e.key)) return stage.question;
     if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
     if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
     // another slider keeps its keys

@@ -60,10 +60,14 @@ export function makeStage(root, { steps }, { clock, arrange, redraw, told, answe
     if (asked === null) clock.move(clock.at() - 1);
     else ask(null);
   }
+  // To a step, or to the question before it; predict mode stops at its own.
+  function jump(k) {
+    if (!on || clock.held()) return clock.move(k);
+    clock.move(k - 1);
+    next();
+  }
   return {
-    set,
-    next,
-    back,
+    ...{ set, next, back, jump },
     on: () => on,
     asks: () => on && questions,
     question() {

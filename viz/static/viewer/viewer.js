@@ -13,6 +13,7 @@ import { drawPanel } from "./panel.js";
 import { pictureOf, savePicture } from "./picture.js";
 import { problem } from "./problem.js";
 import { keepKeys } from "./quiet.js";
+import { roundSteps } from "./round_keys.js";
 import { drawSource } from "./source.js";
 import { makeStage } from "./stage.js";
 import { drawTable } from "./table.js";
@@ -410,7 +411,8 @@ function show(el, given, options, t) {
     // its cells are small
     if (e.target.closest(".mg-heat") && !graph.isGroup(id)) views.set("arrays", true);
   });
-  listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo, views });
+  const rounds = () => roundSteps(trace);
+  listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views });
   const paper = listenPrint(clock, n, table);
 
   // the height changes at many a step

@@ -265,7 +265,7 @@ function drawQuestion(trace, t, go) {
   };
 }
 
-// How many were right, at the first try too, and all answers, to be kept.
+// How many were right, at the first try too, how many were shown, and all answers, to be kept.
 function drawScore(t, { answers, hosted }) {
   const note = h("span", { class: "mg-note" }),
     list = h("ol", { class: "mg-log" }),
@@ -277,21 +277,25 @@ function drawScore(t, { answers, hosted }) {
       list,
       !hosted && save,
     );
+  // a value that was only asked for is no answer; after a wrong one it is
+  const isShown = ({ answer, tries }) => answer === null && tries === 1;
   const line = (a) =>
     `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
-    `${short(a.answer ?? "—")} ${a.correct ? "✓" : "✗"}`;
+    (isShown(a) ? "—" : `${short(a.answer ?? "—")} ${a.correct ? "✓" : "✗"}`);
   return {
     box,
     show() {
       const given = answers().filter((a) => a.column !== "order"),
-        right = given.filter((a) => a.correct);
-      note.textContent = given.length
-        ? t("score", {
-            right: right.length,
-            n: given.length,
-            first: right.filter((a) => (a.tries ?? 1) === 1).length,
-          })
-        : "";
+        right = given.filter((a) => a.correct),
+        n = given.filter((a) => !isShown(a)).length,
+        shown = given.length - n,
+        first = right.filter((a) => (a.tries ?? 1) === 1).length;
+      note.textContent = [
+        n && t("score", { right: right.length, n, first }),
+        shown && t("scoreShown", { n: shown }),
+      ]
+        .filter(Boolean)
+        .join(" ");
       list.replaceChildren(...given.map((a) => h("li", null, line(a))));
       const kept = encodeURIComponent(JSON.stringify(answers()));
       save.setAttribute("href", `data:application/json,${kept}`);
