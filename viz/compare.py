@@ -8,8 +8,9 @@ and a right answer in another legal order is no difference.
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -17,18 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.display import traced_in_reverse
+from minigrad.viz.export import save
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
+from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, column_of
 from minigrad.viz.script_page import tell
-from minigrad.viz.speech import beside, difference
-from minigrad.viz.svg import to_svg
+from minigrad.viz.speech import beside, difference, where_they_part
 from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
 
 from minigrad import backend
 from minigrad.trace import Divergence, first_divergence
-from minigrad.trace.diff import agree
+from minigrad.trace.diff import agree, twins, with_differences
+from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 from minigrad.watch.values import value
 
@@ -40,7 +43,7 @@ TOLD = ("kind", "step", "node", "column", "expected", "got", "edge", "swapped")
 class Comparison(StepperDocument):
     """Two Traces as one graph. ``divergence`` is the first difference, or None."""
 
-    ENDINGS = ".html or .svg"
+    ENDINGS = ".html, .svg or .png"
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Comparison(StepperDocument):
         **options: Any,
     ):
         check(first)
-        second = _trace_of(first, second)
+        second, lacking = _trace_of(first, second)
         check(second)
         t = words(options.get("lang", "en"))
         names = [t("pairFirst"), t("pairSecond")] if names is None else names
@@ -60,13 +63,19 @@ class Comparison(StepperDocument):
         within = {k: options.pop(k, default) for k, default in TOLERANCES.items()}
         self.divergence = first_divergence(*_of_shared_columns(first, second), **within)
         self._reference, self._names = reference, [str(name) for name in names]
-        both = with_layout(union(first, second, partial(agree, **within), str(names[1])))
+        close = partial(agree, **within)
+        both = with_layout(union(first, second, close, str(names[1])))
         found = self.divergence
-        parted = None
+        parted, self._values = None, ""
+        if found is not None and found.column is None:
+            self._values, alike = _outcome(first, second, close, self._names, reference, t)
+            self._reference = reference and not alike  # there are several right ways to a value
+        self._lacking = t("pairLacking", names=", ".join(lacking)) if lacking else ""
         if found is not None:
             parted = {key: getattr(found, key) for key in TOLD} | {
                 "say": self._said(found, words()),
-                "reference": reference,
+                "reference": self._reference,
+                "values": self._values,
                 **_made(first, second, found),
             }
         document = {
@@ -74,6 +83,7 @@ class Comparison(StepperDocument):
             "union": both,
             "difference": parted,
             "names": self._names,
+            "lacking": self._lacking,
         }
         self.first = first
         super().__init__(document, both, f"{names[0]} · {names[1]}", **options)
@@ -82,37 +92,37 @@ class Comparison(StepperDocument):
         """The difference as a sentence; where neither Trace is the right one, without a verdict."""
         return found.say if self._reference else beside(found, self._names, t)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or with the ending .svg a picture of the step; returns its
-        path.
+    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the page to a file, or with the ending .svg or .png a picture of the step, with the
+        options of :func:`minigrad.viz.save`; returns its path. Raises ValueError for another
+        ending.
         """
-        target = Path(path)
-        if target.suffix.lower() != ".svg":
-            return super().save(target)
-        step = self.options["step"] or None
-        told = {**self.still, "difference": repr(self)}
-        target.write_text(to_svg(told, step, lang=self._lang), encoding="utf-8")
-        return target
+        if Path(path).suffix.lower() not in (".svg", ".png"):
+            return super().save(Path(path), **options)
+        told = {**self.still, "difference": "\n".join(self._told())}
+        own = {"step": self.options["step"] or None, "lang": self._lang}
+        return save(told, path, **own | options)
 
     def __repr__(self) -> str:
-        t, found = words(self._lang), self.divergence
-        within = self.document["union"]["beside"].get("within", {})
+        return " ".join(self._told())
+
+    def _told(self) -> list[str]:
+        """The sentences about the two: whether the results agree, the first difference, the
+        rest."""
+        t, within = words(self._lang), self.document["union"]["beside"].get("within", {})
         a, b = self._names
         steps = [
             t("pairSteps", node=node, first=first, second=second, a=a, b=b)
             for node, (first, second) in islice(within.items(), 3)
         ]
-        return " ".join([self._parted(found, t), *steps])
+        said = [self._values, self._parted(self.divergence, t), self._lacking, *steps]
+        return [sentence for sentence in said if sentence]
 
     def _parted(self, found: Divergence | None, t: Words) -> str:
         if found is None or self._reference:
             return difference(self.first, found, t, self._names)
         said = self._said(found, t)
-        return (
-            t("pairIs", say=said)
-            if found.step is None
-            else t("pairAt", step=found.step + 1, say=said)
-        )
+        return where_they_part(found, said, t)
 
 
 def compare(
@@ -133,8 +143,8 @@ def compare(
     Args:
         first: the reference, a Trace or a function. second: the Trace or function that is compared
         with it; or the gradients of the inputs alone, from whatever engine: a list in the inputs'
-        order, a dict by their names, or that of the only input; or a function that returns them. A
-        number of four digits stands for what the viewer writes so.
+        order, a dict by their names, which may leave some out, or that of the only input; or a
+        function that returns them. A number of four digits stands for what the viewer writes so.
         inputs: what functions are called with; each is traced in reverse mode, one of PyTorch by
         :func:`minigrad.viz.from_torch`.
         reference: whether the first is right (a student's engine beside it). If False, the
@@ -152,8 +162,8 @@ def compare(
 
     Raises:
         minigrad.viz.reading.TraceError: one of them is not a Trace.
-        ValueError: not two names; an unknown view or language; gradients that are not one for each
-        input, or of a Trace without adjoints.
+        ValueError: not two names; an unknown view or language; a list of gradients that are not one
+        for each input, those of unknown inputs, or of a Trace without adjoints.
         TypeError: gradients that are no numbers; functions without inputs, or inputs without a
         function.
     """
@@ -205,11 +215,12 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = F
         raise
 
 
-def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
-    """The second Trace; of gradients the first one with these as the inputs' adjoints."""
+def _trace_of(first: Mapping[str, Any], second: Any) -> tuple[Any, list[str]]:
+    """The second Trace; of gradients the first one with these as the inputs' adjoints, and the
+    inputs whose gradients a dict leaves out."""
     by_name = isinstance(second, Mapping)
     if by_name and ("schema" in second or not second.keys() & {*first["inputs"]}):
-        return second  # whatever it is
+        return second, []  # whatever it is
     last = {
         cell[0]: (i, j)
         for i, step in enumerate(first["steps"])
@@ -230,10 +241,17 @@ def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
     single = len(names) == 1 and not (isinstance(second, list | tuple) and len(second) == 1)
     listed = [second] if single or not hasattr(second, "__len__") else list(second)
     given = dict(second) if by_name else dict(zip(names, listed, strict=False))
-    if given.keys() != set(names) or (len(listed) != len(names) and not by_name):
-        got = ", ".join(map(str, given)) if by_name else len(listed)
-        wanted = ", ".join(names)
-        raise ValueError(f"compare: one gradient is needed for each of {wanted}, but got {got}")
+    wanted = ", ".join(names)
+    if unknown := [str(name) for name in given if name not in names]:
+        raise ValueError(
+            f"compare: a gradient is given for {', '.join(unknown)}, but those to compare with are"
+            f" of {wanted}"
+        )
+    if not by_name and len(listed) != len(names):
+        raise ValueError(
+            f"compare: one gradient is needed for each of {wanted}, but got {len(listed)}; a dict,"
+            f" {{{names[0]!r}: …}}, may leave some out"
+        )
     steps = [*first["steps"]]
     for name, gradient in given.items():
         i, j = last[name]
@@ -242,7 +260,7 @@ def _trace_of(first: Mapping[str, Any], second: Any) -> Any:
         found = _number(name, gradient)
         writes[j] = [name, "g", exact if _is_rounded(exact, found) else found]
         steps[i] = {**steps[i], "writes": writes}
-    return {**first, "steps": steps}
+    return {**first, "steps": steps}, [name for name in names if name not in given]
 
 
 def _is_rounded(exact: Any, given: Any) -> bool:
@@ -265,6 +283,49 @@ def _number(name: str, gradient: Any) -> Any:
             f"compare: the gradient of {name} is neither number nor array: {gradient!r}"
         )
     return value(found)
+
+
+def _outcome(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    close: Callable[[Any, Any], bool],
+    names: Sequence[str],
+    reference: bool,
+    t: Words,
+) -> tuple[str, bool]:
+    """Of two Traces whose graphs differ, whether the results and the inputs' adjoints agree, as a
+    sentence, and whether they do. Nothing where one of them has no result."""
+    ours, theirs = (state_at(dict(trace), len(trace["steps"])).cells for trace in (first, second))
+    results = [*zip(first["outputs"], second["outputs"], strict=False)]
+    twin = twins(dict(first), dict(second))[0] if results else {}
+    inputs = [(name, twin[name]) for name in first["inputs"] if name in twin]
+    columns = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
+    adjoints = inputs if "g" in columns[0] & columns[1] else []
+    cells = [(*pair, column) for column in "vd" for pair in results]
+    cells += [(*pair, "g") for pair in adjoints]
+    for m, n, column in cells:
+        pair = ours.get((m, column)), theirs.get((n, column))
+        if pair == (None, None) or (column == "d" and None in pair):
+            continue
+        # an input that the result does not depend on has no adjoint
+        a, b = (_zeros(other) if one is None else one for one, other in (pair, pair[::-1]))
+        if close(a, b):
+            continue
+        a, b = map(short, with_differences(a, b, close))
+        blanks = {"node": m, "column": t(column), "expected": a, "got": b}
+        blanks |= {"first": a, "second": b, "a": names[0], "b": names[1]}
+        if column == "v":
+            return t("pairResult" if reference else "pairResultPlain", **blanks), False
+        said = t("pairValue" if reference else "pairPlain", **blanks)
+        return f"{t('pairResultsAgree')} {said}" if column == "g" else said, False
+    both = "pairAdjointsAgree" if adjoints else "pairResultsAgree"
+    return t(both) if results else "", bool(results)
+
+
+def _zeros(value: Any) -> Any:
+    """Zero in the form of a value."""
+    flat = numbers(value) or [0.0]
+    return {**value, "sample": [0.0] * len(flat)} if isinstance(value, dict) else 0.0
 
 
 def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> dict[str, Any]:

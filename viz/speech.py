@@ -218,9 +218,13 @@ def difference(
     if found is None:
         return t("pairSame")
     said = _difference(trace, found, t, names) if t.foreign else found.say
-    return (
-        t("pairIs", say=said) if found.step is None else t("pairAt", step=found.step + 1, say=said)
-    )
+    return where_they_part(found, said, t)
+
+
+def where_they_part(found: Divergence, say: str, t: Words) -> str:
+    """The first difference, of values or of graphs, with its step if it has one."""
+    plain, at = ("pairIs", "pairAt") if found.column else ("pairGraphs", "pairGraphsAt")
+    return t(plain, say=say) if found.step is None else t(at, step=found.step + 1, say=say)
 
 
 def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Sequence[str]) -> str:

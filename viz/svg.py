@@ -111,7 +111,8 @@ def _lines(
     the pass, and of a comparison its first difference."""
     most = max(LETTERS, int((trace["layout"]["width"] - 2 * MARGIN) / LETTER))
     most = most // 2 if t.foreign else most  # letters of East Asia are twice as wide
-    above = [[TextRun(line)] for line in wrap(trace.get("difference", ""), most)]
+    told = trace.get("difference", "").splitlines()
+    above = [[TextRun(line)] for sentence in told for line in wrap(sentence, most)]
     seeded: list[TextRun] = []
     for named, tokens in trace["seeded"]:
         seeded += [*([TextRun("\u2003")] if seeded else []), TextRun(named + " "), *runs(tokens)]

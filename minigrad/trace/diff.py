@@ -78,7 +78,7 @@ def first_divergence(
             got = their_parts.get((str(sent_in), edge_twin.get(part["edge"])))
             # what x*x sends twice may be told as one sum: its adjoint is compared
             if got is not None and None not in sent and not close(part["product"], got["product"]):
-                ours, other = _with_differences(part["product"], got["product"], close)
+                ours, other = with_differences(part["product"], got["product"], close)
                 part, got = {**part, "product": ours}, {**got, "product": other}
                 say = _wrong_part(reference, step, part, got, close)
                 node, edge = step["node"], part["edge"]
@@ -92,7 +92,7 @@ def first_divergence(
                 say = f"The {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say, None, twin[node])
             if not close(expected, got):
-                expected, got = _with_differences(expected, got, close)
+                expected, got = with_differences(expected, got, close)
                 say = f"The {name} of {node} should be {number(expected)}, but is {number(got)}."
                 arrived = [
                     parts[column, e["id"]]["product"]
@@ -119,7 +119,7 @@ def _unseen(a: Any, b: Any) -> str:
     return " They differ in elements that are not shown."
 
 
-def _with_differences(a: Any, b: Any, close: Any) -> tuple[Any, Any]:
+def with_differences(a: Any, b: Any, close: Any) -> tuple[Any, Any]:
     """Two values, of large arrays with the elements that differ as those to be shown."""
     x, y = (v.get("elements", v.get("sample")) if isinstance(v, dict) else None for v in (a, b))
     if x is None or y is None or a["shape"] != b["shape"]:

@@ -171,6 +171,16 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("second", [lambda a, b: f(a, b) + 0 * a, {"x2": 2.0}, {"x1": 5.5}])
+def test_the_page_says_of_results_and_what_is_not_compared_as_python_does(
+    show, visit, second, lang
+):
+    pair = viz.compare(f, second, 2.0, 5.0, lang=lang)
+    show(pair.to_html(), 1280, 720)
+    assert visit.page.locator(".mg-strip .mg-sumup").inner_text() == repr(pair)
+
+
 def test_the_jump_to_the_first_difference_is_in_the_address(visit, tmp_path, reference):
     pair, path, page = (
         viz.compare(reference, overwriting(reference)),

@@ -611,7 +611,8 @@ def test_a_comparison_speaks_the_language(both):
     parted = viz.compare(both, trace_function(lambda a, b: a * b, 2.0, 5.0), lang="zh")
     assert (
         repr(parted)
-        == "第一处差异在第 5 步：第一条 有 7 个节点，第二条 有 3 个；v1 只在其中一个里。"
+        == "结果应为 11.65，却是 10。 计算图不同，首先在第 5 步："
+        "第一条 有 7 个节点，第二条 有 3 个；v1 只在其中一个里。"
         and parted.document["names"]
         == [
             "第一条",

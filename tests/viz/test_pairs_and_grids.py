@@ -6,6 +6,7 @@ import copy
 import functools
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -148,7 +149,105 @@ def test_traces_of_different_programs_part_in_structure(tmp_path):
         and "the first missing one is v1." in repr(shown)
     )
     still = shown.save(tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert "First difference, at step 5. The graph should have 7 nodes" in still
+    assert "The result should be 11.65, but is 10." in still
+    assert "The graphs differ, first at step 5. The graph should have 7 nodes" in still
+
+
+def cube(x):
+    return x**3 + mg.sin(x)
+
+
+def by_hand(x):
+    return 3 * x**2 + mg.cos(x)
+
+
+def wrong_sign(x):
+    return 3 * x**2 - mg.cos(x)
+
+
+def test_of_different_graphs_it_is_told_first_whether_the_results_agree():
+    slope = mg.func.grad(cube)
+    told = lambda *given, **options: repr(viz.compare(*given, **options))
+    agree = "The results agree, and so do the adjoints of the inputs. The graphs differ"
+    for pair in ((slope, by_hand), (by_hand, slope)):
+        said = told(*pair, 2.0)
+        assert said.startswith(agree) and "should" not in said, "the graph is no mistake"
+    assert told(slope, wrong_sign, 2.0).startswith(
+        "The result should be 11.58, but is 12.42. The graphs differ, first at step 2."
+    )
+    said = told(by_hand, wrong_sign, 2.0, reference=False)
+    assert said.startswith("The result is 11.58 in by_hand and 12.42 in wrong_sign. The graphs")
+    assert told(slope, by_hand, 2.0, lang="zh").startswith(
+        "结果一致，输入的伴随也一致。 计算图不同，首先在第 2 步："
+    )
+    alike = viz.compare(slope, by_hand, 2.0).document["difference"]
+    assert alike["reference"] is False and alike["values"] == f"{agree.partition('. ')[0]}."
+    values = trace_function(slope, 2.0, mode="primal"), trace_function(by_hand, 2.0, mode="primal")
+    assert told(*values).startswith("The results agree. The graphs differ")
+    apart = trace_function(wrong_sign, 2.0, mode="forward")
+    forward = trace_function(by_hand, 2.0, mode="forward")
+    assert told(forward, apart).startswith("The result should be 11.58, but is 12.42.")
+    apart["steps"][-2]["writes"][0][2] = 3 * 4 + np.cos(2.0)
+    assert told(forward, apart).startswith("The tangent of v4 should be 11.09, but is 12.91.")
+    assert (
+        "values" in alike
+        and not viz.compare(f, [5.5, 2.0], 2.0, 5.0).document["difference"]["values"]
+    ), "of one graph the difference is of values anyway"
+
+
+def test_results_that_agree_may_have_other_adjoints():
+    first = lambda a, b: (a * a).sum()
+    second = lambda a, b: (a * a + b).sum() - b.sum().item()
+    said = repr(viz.compare(first, second, [2.0, 5.0], [1.0, 2.0]))
+    assert said.startswith(
+        "The results agree. The adjoint of b should be [0, 0], but is [1, 1]. The graphs differ"
+    ), "an input that is not used has the adjoint 0"
+    same = lambda a, b: (a * a + b - b).sum()
+    assert repr(viz.compare(first, same, [2.0, 5.0], [1.0, 2.0])).startswith(
+        "The results agree, and so do the adjoints of the inputs."
+    )
+
+
+def test_a_dict_may_hold_some_of_the_gradients():
+    """Those are compared, and a sentence names the others."""
+    left_out = "Not given, so not compared: the gradient of x1."
+    found = viz.compare(f, {"x2": 1.716}, 2.0, 5.0)
+    assert found.divergence is None and found.document["lacking"] == left_out
+    assert repr(found) == f"The two traces agree in every value. {left_out}"
+    found = viz.compare(f, {"x2": 3.0}, 2.0, 5.0)
+    assert found.divergence.node == "x2" and repr(found).endswith(f"but is 3. {left_out}")
+    found = viz.compare(f, {"x2": 3.0}, 2.0, 5.0, lang="zh")
+    assert repr(found).endswith("未给出 x1 的梯度，故未比较。")
+    assert viz.compare(f, {"x1": 5.5, "x2": 1.716}, 2.0, 5.0).document["lacking"] == ""
+
+
+def test_a_comparison_is_written_as_its_ending_says(tmp_path):
+    pytest.importorskip("matplotlib")
+    image = pytest.importorskip("PIL.Image")
+    found = viz.compare(cube, mg.func.grad(cube), 2.0, step=2)
+
+    def size(path):
+        with image.open(path) as picture:
+            assert picture.format == "PNG"
+            return picture.size
+
+    wide, high = size(found.save(tmp_path / "a.png"))
+    plain = size(viz.save(found.document["union"], tmp_path / "b.png", step=2))
+    assert wide > 600 and high > plain[1], "the sentences stand above"
+    assert size(viz.save(found, tmp_path / "c.png", size="hd", dark=True)) == (1920, 1080)
+    assert found.save(tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "<html" in found.save(tmp_path / "a.html").read_text(encoding="utf-8")[:200].lower()
+    for name in ("a.doc", "a"):
+        with pytest.raises(ValueError, match=r"written as \.html, \.svg or \.png, not as"):
+            found.save(tmp_path / name)
+
+
+def test_without_matplotlib_a_comparison_says_what_a_png_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = viz.compare(cube, by_hand, 2.0)
+    with pytest.raises(ModuleNotFoundError, match=r"matplotlib"):
+        found.save(tmp_path / "a.png")
+    assert found.save(tmp_path / "a.svg").exists() and not (tmp_path / "a.png").exists()
 
 
 def test_a_function_that_returns_the_gradients_is_compared_with_the_adjoints():
@@ -216,7 +315,7 @@ def test_of_one_array_its_gradient_may_stand_alone(given):
         ([1.0], ValueError, "for each of x1, x2, but got 1"),
         ([1.0, 2.0, 3.0], ValueError, "for each of x1, x2, but got 3"),
         (5.5, ValueError, "for each of x1, x2, but got 1"),
-        ({"x1": 5.5, "y": 1.0}, ValueError, "for each of x1, x2, but got x1, y"),
+        ({"x1": 5.5, "y": 1.0}, ValueError, "given for y, but those to compare with are of x1, x2"),
         (["5.5", 1.0], TypeError, "the gradient of x1 is neither number nor array: '5.5'"),
         ([5.5, None], TypeError, "the gradient of x2 is neither number nor array: None"),
         ([5.5, [[1.0], [2.0, 3.0]]], TypeError, "the gradient of x2 is neither number nor array"),

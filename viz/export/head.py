@@ -117,7 +117,13 @@ class Head:
 
     def _upper(self, across: float) -> float:
         """The height of margin, title, seeds and timeline."""
-        return MARGIN + TITLE + SEEDS * len(self.seed_rows(across)) + TIMELINE + GAP
+        rows = SEEDS * len(self.seed_rows(across)) + SENTENCE_ROW * len(self._difference(across))
+        return MARGIN + TITLE + rows + TIMELINE + GAP
+
+    def _difference(self, across: float) -> list[str]:
+        """Of two Traces as one, where they part: the lines of it."""
+        told = self.trace.get("difference", "").splitlines()
+        return [line for text in told for line in wrap(text, SENTENCE, across - 2 * MARGIN)]
 
     def explanation(self, at: int, across: float) -> Explanation:
         """The words of the state after ``at`` steps."""
@@ -199,9 +205,12 @@ class Head:
         return [*marks, TextLine(MARGIN, MARGIN + 13, title, "title")]
 
     def _seeds(self, step: Mapping[str, Any] | None, across: float) -> list[Mark]:
-        """What each pass begins with, or which of several passes this is."""
+        """Where two Traces part; what each pass begins with, or which of several this is."""
         y, space = MARGIN + TITLE + 4, across - 2 * MARGIN
         marks: list[Mark] = []
+        for line in self._difference(across):
+            marks.append(TextLine(MARGIN, y, line, "sentence ink"))
+            y += SENTENCE_ROW
         if step is not None and "pass" in step:
             said = pass_text(self.trace, self.words, step["pass"])
             marks.append(TextLine(MARGIN, y, said, "seed"))

@@ -27,11 +27,11 @@ export function madeOf(document_) {
 
 // Two Traces as one graph, on the clock of the first. Above it the first difference, with both
 // values.
-function mountPair(el, { union: both, difference, names }, options) {
+function mountPair(el, { union: both, difference, names, lacking }, options) {
   const t = translator(options.lang),
     union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
-    { bar, tell } = differenceBox(union, difference, names, t, (k) => {
+    { bar, tell } = differenceBox(union, difference, names, lacking, t, (k) => {
       heard("onStep")(go(k));
       viewer.root.focus({ preventScroll: true }); // its keys go on from there
     }),
@@ -67,7 +67,7 @@ function mountPair(el, { union: both, difference, names }, options) {
   };
 }
 
-function differenceBox(union, difference, names, t, go) {
+function differenceBox(union, difference, names, lacking, t, go) {
   const said = difference
       ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
       : t("pairSame"),
@@ -108,11 +108,14 @@ function differenceBox(union, difference, names, t, go) {
   const marks = marksBeside(union.beside, t),
     sentence = announced(),
     legend = h("p", { class: "mg-pairname" }, marks),
-    shown = [large, sentence, jump, legend].filter(Boolean);
+    told = [difference?.values, said, lacking, ...steps].filter(Boolean).join(" "),
+    // what a graph is made of comes after whether the results agree
+    first = difference?.values ? [sentence, large] : [large, sentence],
+    shown = [...first, jump, legend].filter(Boolean);
   return {
     bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, shown),
     tell(on) {
-      sentence.textContent = on ? [said, ...steps].join(" ") : t("pairHeld");
+      sentence.textContent = on ? told : t("pairHeld");
       if (large) large.hidden = !on;
     },
   };
@@ -128,9 +131,11 @@ function bothOf({ expected, got }, t, text) {
   return told.map((one) => at + one);
 }
 
-// Traces that differ in their make, and not in a number, part at no step.
-const whereTheyPart = ({ step }, say, t) =>
-  step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say });
+// Traces of which the second has more nodes part at no step.
+function whereTheyPart({ step, column }, say, t) {
+  const [plainly, at] = column ? ["pairIs", "pairAt"] : ["pairGraphs", "pairGraphsAt"];
+  return Number.isInteger(step) ? t(at, { step: step + 1, say }) : t(plainly, { say });
+}
 
 // The difference as a sentence. Python brings it in English; in another language it is
 // written from what it says as data.
