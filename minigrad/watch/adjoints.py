@@ -19,7 +19,6 @@ from ..core.tensor import Tensor
 from ..errors import AutogradError
 from . import sentences
 from .derivatives import is_complex, is_factor
-from .notation import occurrence
 from .trace_writer import TraceWriter
 from .values import (
     array_of,
@@ -129,7 +128,7 @@ class Adjoints:
         after = c if before is None else before + c
         shown = self._receive(target, after)
         sent = shown if before is None else payload_value(c)
-        senders = [(name, payload_value(g)) for name, g in upstream]
+        senders = [(name, self._shown[name]) for name, _ in upstream]
         edges = [trace.into[name][slot]["id"] for name, _ in upstream]
         contribs = []
         for edge, (_, g), product in zip(edges, senders, share, strict=False):
@@ -142,7 +141,7 @@ class Adjoints:
             contribs.append(entry)
         summed = (g0.shape, c.shape) if alone and "broadcast" in into[slot] else None
         rule = trace.rules.pulled(sender, slot) if alone else None
-        which = occurrence(slot, into.values())
+        which = trace.which(sender, slot)
         conjugate = complex_ if (complex_ := is_complex(c)) == is_complex(g0) else None
         part, old, new = sent, earlier, shown
         if places := changed_places(c, before):

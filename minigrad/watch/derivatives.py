@@ -224,7 +224,9 @@ def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
         if token["t"] == "sym"
         else {k: _renamed(v, names) if k != "t" else v for k, v in token.items()}
         if token["t"] in NESTED
-        else token.copy()  # another Trace has it, too
+        else notation.op(token["text"])  # another Trace has the token itself
+        if token["t"] == "op"
+        else token.copy()
         for token in tokens
     ]
 

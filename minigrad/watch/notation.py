@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from numbers import Real
 from typing import Any
 
@@ -92,15 +92,11 @@ def called(name: str) -> str:
     return "".join(_label(name).values())
 
 
-def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
-    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its
-    adjoint.
-    """
-    return _symbol(name, accent, column).copy()
-
-
 @lru_cache(maxsize=16_384)
-def _symbol(name: str, accent: str | None, column: str) -> Token:
+def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
+    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its adjoint:
+    one token for all its places in a Trace.
+    """
     token: Token = {"t": "sym", **_label(name), "node": name, "col": column}
     return token | {"accent": accent} if accent else token
 
@@ -149,9 +145,16 @@ def unsqueezed(tokens: Tokens, axes: Sequence[int]) -> Tokens:
     return [{"t": "fn", "text": "unsqueeze"}, op("("), *tokens, op(","), told, op(")")]
 
 
+@cache
 def op(text: str) -> Token:
-    """An operator sign."""
+    """An operator sign: one token for all its places in a Trace."""
     return {"t": "op", "text": text}
+
+
+def forget_tokens() -> None:
+    """A Trace begins: what is changed in it later is not changed in others."""
+    symbol.cache_clear()
+    op.cache_clear()
 
 
 def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
@@ -462,6 +465,8 @@ def occurrence(slot: int, edges: Collection[Mapping[str, Any]]) -> str:
     if len(edges) == 1:
         return ""
     sources = {edge["slot"]: edge["src"] for edge in edges}
+    if len({*sources.values()}) == len(sources):
+        return ""
     same = [s for s in sorted(sources) if sources[s] == sources[slot]]
     if len(same) == 1:
         return ""

@@ -11,8 +11,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..grad_mode import no_grad
 from . import sentences
-from .derivatives import is_factor, values_in
-from .notation import occurrence
+from .derivatives import is_complex, is_factor, values_in
 from .trace_writer import TraceWriter
 from .values import array_of, changed_places, payload_value, pictured, with_places
 
@@ -70,13 +69,13 @@ def tangent_step(
                 trace.slopes[name, slot] = local
         contribs.append(entry)
         rule = trace.rules.pushed(name, slot, source) if index is None else None
-        terms.append((source, local, rule, given, occurrence(slot, into.values())))
+        terms.append((source, local, rule, given, trace.which(name, slot)))
     rules = [rule for _, _, rule, *_ in terms]
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
     edges = [c["edge"] for c in contribs]
     places = changed_places(tangent.array)
-    making = trace.making_of(name) if index is None else None
+    making = trace.making_of(name, not is_complex(out)) if index is None else None
     words = sentences.pushed(name, terms, with_places(shown, tangent.array, places), making)
     writes = [[name, "d", pictured(shown, tangent.array)]]
     trace.step("tangent", name, edges, reads, writes, *words, contribs=contribs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..trace.schema import COLUMN_NAMES, COLUMN_PHASES, SCHEMA, Trace
 from ..trace.text import text_of
-from .notation import differentiated, label_of
+from .notation import differentiated, forget_tokens, label_of
 from .sentences import Making, without_so_far
 
 
@@ -15,6 +15,7 @@ class TraceDocument:
     """The lists of a Trace. by_id: the nodes by name."""
 
     def __init__(self) -> None:
+        forget_tokens()
         self.nodes: list[dict[str, Any]] = []
         self.edges: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []

@@ -21,6 +21,7 @@ from .blocks import Blocks
 from .derivatives import Rules
 from .large_arrays import Box, lacking, part_of, parts_read
 from .not_finite import explain
+from .notation import occurrence
 from .saved_values import SavedValues
 from .sentences import Making
 from .source_map import SourceMap
@@ -85,6 +86,7 @@ class TraceWriter(TraceDocument):
         self._parameters: dict[int, dict[int, str]] = {}  # of a module: by id, their names in it
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._written: dict[tuple[str, str], list[Any]] = {}  # the latest write to each cell
+        self._which: dict[tuple[str, int], str] = {}
         self._makings: dict[tuple[str, bool], Making] = {}
         self._whole = 0  # elements of arrays that are whole
         self._in_parts = 0  # elements of parts of arrays
@@ -231,6 +233,13 @@ class TraceWriter(TraceDocument):
             pointwise = real and getattr(operation, "pointwise", False)
             found = self.making(name, self.value, len(self.into[name]), pointwise)
             self._makings[name, real] = found
+        return found
+
+    def which(self, name: str, slot: int) -> str:
+        """Which one an operand of a node is, where its node occurs more than once."""
+        found = self._which.get((name, slot))
+        if found is None:
+            found = self._which[name, slot] = occurrence(slot, self.into[name].values())
         return found
 
     def value(self, name: str) -> Any:

@@ -124,6 +124,8 @@ def payload_value(array: Any) -> Any:
     """A payload as a Trace value. Raises AutogradError for what stands for many values at once,
     as inside vmap.
     """
+    if isinstance(array, float) and math.isfinite(array):  # as most are
+        return float(array)
     if isinstance(array, _NUMBERS):
         return _number(array)
     if type(array) is backend.numpy.ndarray and array.ndim == 0 and array.dtype.kind in _KINDS:
