@@ -99,6 +99,8 @@ def item(self: Tensor) -> Any:
     """The one element as a Python number. Raises RuntimeError for several elements."""
     if math.prod(self.array.shape) != 1:
         raise explain.not_one_element(self)
+    if observe.observers:
+        observers.notify("read", self, "item")
     return backend.to_numpy(self.array).item()
 
 

@@ -50,7 +50,8 @@ def observing(observer: Observer) -> Iterator[Observer]:
 def notify(method: str, *details: Any) -> None:
     """Call an optional method of this thread's observers, where they have it: `tensor_made(tensor)`
     for a tensor made of data and not by an operation, `read(tensor, kind)` for one converted to a
-    Python number of this kind ("float"), `decided(tensor)` for one whose truth is tested."""
+    Python number of this kind ("float"), and then, as by `.item()`, of the kind "item",
+    `decided(tensor)` for one whose truth is tested."""
     for observer in observation.listening:
         if hasattr(observer, method):
             getattr(observer, method)(*details)

@@ -73,7 +73,7 @@ def caption_lines(node: Mapping[str, Any], t: Words) -> list[str]:
         if one.get("part"):
             lines.append(t("decides", answer=asks, outcome=_answer(one, t)))
             continue
-        lines.append(t("asksWhile" if one["loop"] else "asksIf", asks=asks, answer=_answer(one, t)))
+        lines.append(t(_question(one), asks=asks, answer=_answer(one, t)))
         computes = [_cut(text, LONGEST // 2) for text in one.get("computes", ())]
         lines.append(_outcome({**one, "computes": computes}, t))
     return [line for line in lines if line]
@@ -85,6 +85,10 @@ def _cut(text: str, most: int) -> str:
 
 def _answer(found: Mapping[str, Any], t: Words) -> str:
     return t("yes" if found["answer"] else "no")
+
+
+def _question(found: Mapping[str, Any]) -> str:
+    return "asksWhile" if found["loop"] else "asksIf"
 
 
 def _outcome(found: Mapping[str, Any], t: Words) -> str:
@@ -105,8 +109,10 @@ def _outcome(found: Mapping[str, Any], t: Words) -> str:
 
 
 def _decision(found: Mapping[str, Any], t: Words) -> str:
-    """What a condition decided, in words."""
+    """What a condition decided, in words; of one that reads a number, the question too."""
     answer, outcome = _answer(found, t), _outcome(found, t)
+    if found.get("read"):
+        answer = t(_question(found), asks=found["asks"], answer=answer)
     return t("decides", answer=answer, outcome=outcome) if outcome else answer
 
 

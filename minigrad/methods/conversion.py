@@ -45,7 +45,7 @@ def _truth(self: Tensor) -> Any:
             f"the truth value of a tensor with {self.numel()} elements is ambiguous. Use .any() or"
             " .all()."
         )
-    return self.item()
+    return backend.to_numpy(self.array).item()
 
 
 attach("__format__", lambda self, spec: format(self.item(), spec) if spec else repr(self))

@@ -328,7 +328,8 @@ def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:
         for key in ("answer", "loop"):
             field_of(one, key, is_truth, f"{where}.decides", "true or false")
         field_of(one, "computes", list_of(is_text, 2), f"{where}.decides", "two texts", ["", ""])
-        field_of(one, "part", is_truth, f"{where}.decides", "true or false", False)
+        for key in ("part", "read"):
+            field_of(one, key, is_truth, f"{where}.decides", "true or false", False)
         field_of(one, "asks", is_text, f"{where}.decides", "text", "")
         for key in ("runs", "skips"):
             if key in one:

@@ -5,7 +5,8 @@ source runs and which does not.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Range = tuple[int, int, int, int]
@@ -35,7 +36,13 @@ def decision(
         words = ast.unparse(asked)
         part = {"asks": words, "answer": truth, "loop": False, "part": True}
         return part, f"{words} is {'true' if truth else 'false'}."
-    truth = answer
+    # of one comparison the step has said its truth: v2 = (v1 > 1) = False
+    said = isinstance(node.test, ast.Compare) and len(node.test.ops) == 1
+    return _follows(node, answer, place, said)
+
+
+def _follows(node: Branching, truth: bool, place: Place, said: bool) -> tuple[dict[str, Any], str]:
+    """What follows from the truth of the whole condition. said: whether that is known already."""
     runs: Any = node.body if truth else node.orelse
     skips: Any = node.orelse if truth else node.body
     whole = ast.unparse(node.test)
@@ -47,11 +54,84 @@ def decision(
     if isinstance(node, ast.IfExp):
         told["computes"] = computed, left = [ast.unparse(part) for part in (runs, skips)]
         follows = f"{computed} is computed, {left} is not"
-    if isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
-        # the step of the comparison has said its truth: v2 = (v1 > 1) = False
+    if said:
         return told, f"Therefore {follows}." if follows else ""
     truly = f"{whole} is {'true' if truth else 'false'}"
     return told, f"{truly}: {follows}." if follows else f"{truly}."
+
+
+def reading(definition: ast.AST, found: Range) -> Branching | None:
+    """The branching whose condition makes a number of a tensor at this range of the source, by
+    `.item()` or `float()`."""
+    for node in (n for n in ast.walk(definition) if isinstance(n, Branching)):
+        for part in ast.walk(node.test):
+            if isinstance(part, ast.Call) and _range([part]) == found:
+                item = isinstance(part.func, ast.Attribute) and part.func.attr == "item"
+                return node if item or _is_name(part.func, "float") else None
+    return None
+
+
+def number_decision(
+    node: Branching, numbers: Mapping[Range, Any], name: Callable[[str], Any], place: Place
+) -> tuple[dict[str, Any], str] | None:
+    """What follows from a condition of Python's numbers; None where its truth is not known, as
+    another read or a call comes in.
+
+    numbers: those that were read of tensors, by the range of the call; name: what a variable holds.
+    """
+    try:
+        truth = bool(_calculated(node.test, numbers, name))
+    except (LookupError, ArithmeticError, TypeError, ValueError):
+        return None
+    told, said = _follows(node, truth, place, False)
+    return told | {"read": True}, said
+
+
+def _calculated(node: ast.expr, numbers: Mapping[Range, Any], name: Callable[[str], Any]) -> Any:
+    """An expression of numbers, as Python computes it; it has no other effect. Raises LookupError
+    for anything else."""
+    value: Callable[[ast.expr], Any] = lambda part: _calculated(part, numbers, name)
+    match node:
+        case ast.Call() if (found := _range([node])) in numbers:
+            return numbers[found]
+        case ast.Constant(value=bool() | int() | float() as held):
+            return held
+        case ast.Name(id=word) if type(held := name(word)) in (bool, int, float):
+            return held
+        case ast.UnaryOp(op=sign, operand=part):
+            return _OPERATORS[type(sign)](value(part))
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _OPERATORS[type(sign)](value(left), value(right))
+        case ast.BoolOp(op=word, values=parts):
+            for part in parts:
+                found = value(part)
+                if bool(found) is isinstance(word, ast.Or):
+                    break
+            return found
+        case ast.Compare(left=left, ops=signs, comparators=parts):
+            before = value(left)
+            for compared, part in zip(signs, parts, strict=True):
+                after = value(part)
+                if not _OPERATORS[type(compared)](before, after):
+                    return False
+                before = after
+            return True
+        case ast.Call(func=ast.Name(id="abs"), args=[part], keywords=[]) if name("abs") is abs:
+            return abs(value(part))
+    raise LookupError(ast.unparse(node))
+
+
+_OPERATORS: dict[type, Any] = {
+    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Add: operator.add,
+    ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+def _is_name(node: ast.expr, word: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == word
 
 
 def _asks(node: ast.AST, found: Range) -> bool:
@@ -87,7 +167,7 @@ def _stripped(test: ast.expr) -> tuple[ast.expr, int]:
     return test, count
 
 
-def _range(nodes: Iterable[ast.AST]) -> Range | None:
+def _range(nodes: Iterable[ast.AST]) -> Any:
     held: list[Any] = list(nodes)
     if not held:
         return None

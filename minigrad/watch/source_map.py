@@ -10,6 +10,7 @@ too, because IPython registers each cell's text. Where the text cannot be had (f
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import inspect
 import linecache
@@ -22,7 +23,7 @@ from tokenize import TokenError
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from .decisions import decision
+from .decisions import Branching, decision, number_decision, reading
 from .outside_names import Variables, is_copy, is_same, place_of
 
 Range = tuple[int, int, int, int]
@@ -60,8 +61,11 @@ class SourceMap:
         # of all functions, by id() of their code
         self._expressions: dict[int, tuple[CodeType, dict[Range, ast.AST]]] = {}
         self.definition: Function | None = None
+        self._conditions: dict[Range, Branching | None] = {}  # that read a number, by its range
+        self._read: dict[int, dict[Range, Any]] = {}  # numbers by id() of the condition
         self._looked: set[int] = set()  # frames whose variables were looked at, by id
-        self._first, self._margin, self._lines = 1, 0, []
+        self._first, self._lines = 1, []
+        self._margins = 0, 0  # what is left out before the first line, and before the others
         self._text: str | None = text if text is not None else getattr(f, "source", None)
         if self._text is not None:
             self._lines = str(self._text).split("\n")
@@ -78,9 +82,23 @@ class SourceMap:
         self._first = _first_line(definition)
         self._lines = [line.rstrip("\n") for line in lines[self._first - 1 : last]]
         self.definition = definition
-        self._text = textwrap.dedent("\n".join(self._lines))
-        self._margin = len(self._lines[0]) - len(self._text.split("\n")[0])
+        known = bool(_ranges(code))
+        if known and isinstance(definition, ast.Lambda) and _holds(definition, code):
+            self._show_alone(definition)
+        else:
+            self._text = textwrap.dedent("\n".join(self._lines))
+            self._margins = (len(self._lines[0]) - len(self._text.split("\n")[0]),) * 2
         self._variables.update(_assignments(definition))
+
+    def _show_alone(self, found: ast.Lambda) -> None:
+        """Without what its lines hold before and after it."""
+        ends = found.col_offset, found.end_col_offset
+        start, stop = (_characters(self._lines[i], n) for i, n in zip((0, -1), ends, strict=True))
+        lines = [*self._lines[:-1], self._lines[-1][:stop]]
+        below = [line for line in lines[1:] if line.strip()]
+        indented = min((len(line) - len(line.lstrip()) for line in below), default=0)
+        self._margins = start, min(start, indented)
+        self._text = "\n".join(line[self._margins[i > 0] :] for i, line in enumerate(lines))
 
     def source(self) -> dict[str, Any] | None:
         """The Trace's `source` entry. The file's name is left out: it would make equal programs
@@ -151,13 +169,42 @@ class SourceMap:
             self._column(end_line, found[3]),
         ]
 
-    def decided(self, truth: bool) -> tuple[dict[str, Any], str] | None:
-        """What the condition that the traced function evaluates now decides, by its truth."""
+    def decided(self, value: Any) -> tuple[dict[str, Any], str] | None:
+        """What the condition that the traced function evaluates now decides, by its value."""
         frame = self.frame()
         found = None if frame is None else self._range(frame)
         if found is None or self.definition is None:
             return None
-        return decision(self.definition, found, truth, self.place)
+        return decision(self.definition, found, bool(value), self.place)
+
+    def read(self, number: Any) -> tuple[dict[str, Any], str] | None:
+        """What a condition decides in which the traced function itself makes a number of a tensor
+        now, as far as the numbers that it has read tell."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _is_library(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None or self.definition is None or not self.shows(frame):
+            return None
+        found = self._range(frame)
+        if found is None:
+            return None
+        if found not in self._conditions:
+            self._conditions[found] = reading(self.definition, found)
+        node = self._conditions[found]
+        if node is None:
+            return None
+        known = self._read.setdefault(id(node), {})
+        for later in [one for one in known if (one[0], one[2]) > (found[0], found[2])]:
+            del known[later]  # of an earlier time
+        known[found] = number
+        held, code = self.held(frame), frame.f_code
+
+        def name(word: str) -> Any:
+            if word in held or word in code.co_varnames:
+                return held[word]
+            return frame.f_globals.get(word, getattr(builtins, word, None))
+
+        return number_decision(node, known, name, self.place)
 
     def failed(self, error: BaseException) -> tuple[list[int] | None, dict[str, Any]]:
         """Where the traced function raised: the span, and the variables that the expression there
@@ -249,9 +296,12 @@ class SourceMap:
 
     def _column(self, line: int, offset: int) -> int:
         """A byte offset in the file's line as a character column of the shown line."""
-        return max(
-            0, len(self._lines[line].encode()[:offset].decode(errors="ignore")) - self._margin
-        )
+        return max(0, _characters(self._lines[line], offset) - self._margins[line > 0])
+
+
+def _characters(line: str, offset: int | None) -> int:
+    """A column in bytes as one in characters."""
+    return len(line.encode()[:offset].decode(errors="ignore"))
 
 
 def written_by_user(f: Any) -> Any:
@@ -265,14 +315,17 @@ def written_by_user(f: Any) -> Any:
     if not hasattr(f, "__code__"):
         kind = type(f)
         f = kind.__call__
-        if _is_library(f):
+        if _is_library(_file_of(f)):
             f = getattr(kind, "forward", None)
-    return None if _is_library(f) else f
+    return None if _is_library(_file_of(f)) else f
 
 
-def _is_library(f: Any) -> bool:
-    """Whether a function's code is the library's, and not a lesson's."""
-    file = getattr(getattr(f, "__code__", None), "co_filename", "")
+def _file_of(f: Any) -> str:
+    return getattr(getattr(f, "__code__", None), "co_filename", "")
+
+
+def _is_library(file: str) -> bool:
+    """Whether a file is the library's, and not a lesson's."""
     return file.startswith(OWN) and not file.startswith(_EXAMPLES)
 
 
@@ -303,12 +356,7 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     candidates = [n for n in definitions if _fits(n, code)]
     # several lambdas on one line: the one whose body holds the code's instructions
     if len(candidates) > 1:
-        ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
-        candidates = [
-            n
-            for n in candidates
-            if isinstance(n, ast.Lambda) and all(_contains(n.body, p) for p in ranges)
-        ]
+        candidates = [n for n in candidates if isinstance(n, ast.Lambda) and _holds(n, code)]
         # of lambdas inside one another the innermost
         candidates.sort(key=lambda n: (n.lineno, n.col_offset))
     return (lines, candidates[-1]) if candidates else None
@@ -336,6 +384,16 @@ def names_in(text: str) -> list[str]:
     except SyntaxError:
         return []
     return list(dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)))
+
+
+def _holds(found: ast.Lambda, code: CodeType) -> bool:
+    """Whether the instructions of a code come from the body of a lambda."""
+    return all(_contains(found.body, p) for p in _ranges(code))
+
+
+def _ranges(code: CodeType) -> list[Any]:
+    """Where the instructions of a code come from, as far as it says so."""
+    return [p for p in code.co_positions() if None not in p and p[3] != 0]
 
 
 def _contains(node: ast.expr, found: Any) -> bool:

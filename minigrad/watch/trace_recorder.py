@@ -324,9 +324,12 @@ class TraceRecorder(TraceWriter):
 
     def read(self, tensor: Tensor, kind: str) -> None:
         """Warn where the traced function makes a plain number of a value that is to be
-        differentiated: `math.sin(x)`, most often.
+        differentiated: `math.sin(x)`, most often. Of a condition that reads it, note what it
+        decides.
         """
-        if tensor.node is not None and not self._reversing:
+        if kind == "item":
+            self._note_decision(tensor, self.map.read)
+        elif tensor.node is not None and not self._reversing:
             warnings.warn(
                 f"{kind}() makes a plain number of a tensor here, which is a constant to the"
                 " derivative: what is computed from it does not depend on the tensor. Python's"
@@ -337,17 +340,28 @@ class TraceRecorder(TraceWriter):
 
     def decided(self, tensor: Tensor) -> None:
         """Note in the condition's own step what an `if` or a `while` does with it."""
-        if self._reversing or tensor.array.size != 1 or _innermost.recorder is not self:
-            return
-        name = self.found(tensor)
-        found = None if name is None else self.map.decided(bool(tensor.item()))
+        name = self._note_decision(tensor, self.map.decided)
         if name is not None:
             self.asked.add(name)
+
+    def _note_decision(
+        self, tensor: Tensor, find: Callable[[Any], tuple[dict[str, Any], str] | None]
+    ) -> str | None:
+        """Note at a value what a condition does with it, once where it is the same. find: what it
+        does, by the value as a number. Returns the value's name."""
+        if self._reversing or tensor.array.size != 1 or _innermost.recorder is not self:
+            return None
+        name = self.found(tensor)
+        found = None if name is None else find(backend.to_numpy(tensor.array).item())
+        if name is None or found is None or found[0] in self.by_id[name].get("decides", ()):
+            return name
         step = next((s for s in reversed(self.steps) if s["node"] == name), None)
-        if name is not None and found is not None and step is not None:
+        if step is not None:
+            self.asked.add(name)
             step.setdefault("decides", []).append(found[0])
             self.by_id[name]["decides"] = step["decides"]
             step["say"] = f"{step['say']} {found[1]}".rstrip()
+        return name
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""

@@ -130,6 +130,25 @@ class Model:
         return x**3
 
 
+def test_a_lambda_is_shown_without_the_call_that_it_stands_in():
+    code = lambda trace: trace["source"]["code"]
+    one = traced(lambda x: mg.sin(x) * 2, 2.0, mode="reverse")
+    assert code(one) == "lambda x: mg.sin(x) * 2"
+    assert excerpts(one) == ["mg.sin(x)", "mg.sin(x) * 2"]
+    # fmt: off
+    long = traced(
+        lambda x: (
+            mg.sin(x)
+            * 2), 2.0, mode="reverse")
+    # fmt: on
+    assert code(long) == "lambda x: (\n    mg.sin(x)\n    * 2)"
+    assert excerpts(long) == ["mg.sin(x)", "mg.sin(x)\n    * 2"]
+    pair = [lambda x: x * 2, lambda x: x * 3]
+    assert [code(traced(f, 2.0)) for f in pair] == ["lambda x: x * 2", "lambda x: x * 3"]
+    é = 3.0
+    assert excerpts(traced(lambda x: é * x + 1, 2.0)) == ["é * x", "é * x + 1"]
+
+
 def test_methods_callable_objects_and_partials():
     model = Model()
     assert excerpts(traced(model.forward, 2.0)) == ["self.w * x"]

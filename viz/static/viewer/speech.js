@@ -32,11 +32,12 @@ export function decidedLines({ decides: [one] = [] }, t) {
     computes = one.computes?.map((text) => cut(text, LONGEST_QUESTION / 2)),
     answer = answerOf(one, t);
   if (part) return [t("decides", { answer: question, outcome: answer })];
-  const asked = t(loop ? "asksWhile" : "asksIf", { asks: question, answer });
+  const asked = t(questionOf(loop), { asks: question, answer });
   return [asked, outcome({ ...one, computes }, t)].filter(Boolean);
 }
 const LONGEST_QUESTION = 30; // characters of a question in a card
 
+const questionOf = (loop) => (loop ? "asksWhile" : "asksIf");
 const answerOf = ({ answer }, t) => t(answer ? "yes" : "no");
 
 // What follows from a condition: the lines that run and those that do not. Where both stand in one
@@ -52,7 +53,9 @@ function outcome({ answer, loop, runs, skips, computes }, t) {
 }
 
 function decision(decided, t) {
-  const answer = answerOf(decided, t),
+  const { read, asks, loop } = decided,
+    said = answerOf(decided, t),
+    answer = read ? t(questionOf(loop), { asks, answer: said }) : said,
     follows = outcome(decided, t);
   return follows ? t("decides", { answer, outcome: follows }) : answer;
 }
