@@ -330,7 +330,7 @@ def _zeros(value: Any) -> Any:
 
 def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> dict[str, Any]:
     """Where the two Traces are of different functions, the code that made what differs: for each
-    the number of the line and the piece of it, or None.
+    the number of the line and what stands in it before, at and after the piece, or None.
     """
     sources = [trace.get("source") or {} for trace in (first, second)]
     codes = [source.get("code") for source in sources]
@@ -346,7 +346,8 @@ def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence
         begin, start, end, stop = span
         line = str(source["code"]).split("\n")[begin - 1]
         number = source.get("first_line", 1) + begin - 1
-        pieces.append([number, line[start : stop if begin == end else None]])
+        cut = stop if begin == end else len(line)
+        pieces.append([number, line[:start].lstrip(), line[start:cut], line[cut:]])
     return {"made": pieces}
 
 

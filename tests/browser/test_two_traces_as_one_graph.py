@@ -45,7 +45,7 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
     pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"))
     viewer = show(pair.to_html(), *size)
     assert page.locator("section.mg-root").count() == 1, "one graph"
-    parted = page.locator(".mg-parted")
+    parted = page.locator(".mg-strip .mg-parted")
     assert parted.locator("dt").all_inner_texts() == ["minigrad", "yours"]
     assert parted.locator("dd").all_inner_texts() == ["1.716", "2"]
     page.keyboard.press("ArrowRight")
@@ -54,7 +54,9 @@ def test_what_differs_has_both_values_and_the_first_difference_is_large(
     assert big >= (24 if size[0] > 560 else 15)
     assert "they must be added" in page.locator(".mg-sumup").inner_text()
     if size[0] < 560:  # the sentence, then one row: nodes are on the first screen
-        sentence, row = (page.locator(one).bounding_box() for one in (".mg-sumup", ".mg-parted"))
+        sentence, row = (
+            page.locator(one).bounding_box() for one in (".mg-sumup", ".mg-strip .mg-parted")
+        )
         assert sentence["y"] + sentence["height"] <= row["y"]
         assert page.locator(".mg-strip").bounding_box()["height"] <= 120
     page.get_by_role("button", name="Go to the first difference").click()
@@ -132,7 +134,7 @@ def test_of_arrays_whose_ranges_are_alike_the_first_element_that_differs_is_show
     other = [w[0], [1.0, 0.75, -0.625]]
     traces = [trace_function(f, one, mode="reverse") for one in (w, other)]
     viewer = show(viz.compare(*traces, names=("before", "after"), reference=False).to_html())
-    large = visit.page.locator(".mg-parted dd").all_inner_texts()
+    large = visit.page.locator(".mg-strip .mg-parted dd").all_inner_texts()
     assert large == ["[1, 2]: −0.5", "[1, 2]: −0.625"]
     to(viewer, len(traces[0]["steps"]))
     row = viewer.locator("tr[data-node='w'] td.mg-unlike-value").all_inner_texts()
@@ -141,7 +143,10 @@ def test_of_arrays_whose_ranges_are_alike_the_first_element_that_differs_is_show
     other = np.where(wide == 12, 7.0, wide)
     traces = [trace_function(f, one, mode="primal") for one in (wide, other)]
     show(viz.compare(*traces).to_html())
-    assert visit.page.locator(".mg-parted dd").all_inner_texts() == ["[0, 12]: 12", "[0, 12]: 7"]
+    assert visit.page.locator(".mg-strip .mg-parted dd").all_inner_texts() == [
+        "[0, 12]: 12",
+        "[0, 12]: 7",
+    ]
 
 
 def test_other_programs_share_what_they_share(show, visit, reference):
@@ -165,7 +170,7 @@ def test_other_programs_share_what_they_share(show, visit, reference):
         .inner_text()
         .startswith("v4′ · 2 has the derivative 2: v5′ sends −2 back to v4′")
     )
-    told = visit.page.locator(".mg-parted dd").all_inner_texts()
+    told = visit.page.locator(".mg-strip .mg-parted dd").all_inner_texts()
     assert told == ["sin", "2\u2002mg.sin(x2)", "cos", "2\u2002mg.cos(x2)"]
     visit.page.get_by_role("button", name="Go to the first difference").click()
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
@@ -210,16 +215,16 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
     viewer.get_by_label("View", exact=True).click()
     viewer.get_by_text("Predict the next value").click()
     assert said.inner_text() == "The first difference is told when its step is done."
-    assert page.locator(".mg-parted").is_hidden() and marked.count() == 0
+    assert page.locator(".mg-strip .mg-parted").is_hidden() and marked.count() == 0
     for _ in range(parts + 1):
         page.get_by_role("button", name="Go there").or_(
             page.get_by_role("button", name="Show me")
         ).click()
         if step_of(viewer) > parts:
             break
-        assert page.locator(".mg-parted").is_hidden() and marked.count() == 0
+        assert page.locator(".mg-strip .mg-parted").is_hidden() and marked.count() == 0
     assert step_of(viewer) == parts + 1 and "must be added" in said.inner_text()
-    assert page.locator(".mg-parted").is_visible() and marked.count() == 1
+    assert page.locator(".mg-strip .mg-parted").is_visible() and marked.count() == 1
     pair = viz.compare(reference, overwriting(reference), names=("minigrad", "yours"), step=parts)
     viewer = show(pair.to_html(), 1280, 720)
     page.keyboard.press("f")
@@ -239,6 +244,83 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
     chinese = viz.compare(reference, overwriting(reference), lang="zh", views=["predict"])
     show(chinese.to_html())
     assert page.locator(".mg-strip .mg-sumup").inner_text() == "做完那一步才说明第一处差异。"
+
+
+def sines(x1, x2):
+    a = mg.log(x1)
+    return a * x2 - mg.sin(x2)
+
+
+def cosines(x1, x2):
+    a = mg.log(x1)
+    b = a * x2
+
+    return b - mg.cos(x2)
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)])
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        (
+            "en",
+            "should be 4.425, but is 3.182. The graphs differ, first at step 5. v3 should be made",
+        ),
+        ("zh", "结果应为 4.425，却是 3.182。 计算图不同，首先在第 5 步：v3 在 reference 中"),
+    ],
+)
+def test_the_stage_tells_the_difference_at_its_step_with_the_lines_of_both_functions(
+    show, visit, axe, size, lang, said
+):
+    page, names = visit.page, ("reference", "yours")
+    pair = viz.compare(sines, cosines, 2.0, 5.0, names=names, lang=lang, step=4)
+    assert pair.divergence.step == 4
+    viewer = show(pair.to_html(), *size)
+    verdict = viewer.locator(".mg-verdict")
+    assert verdict.is_hidden(), "off the stage it stands above the graph"
+    page.keyboard.press("f")
+    page.locator(".mg-stage:fullscreen").wait_for()
+    graph = viewer.locator(".mg-graph").bounding_box()
+    assert verdict.is_hidden() and "reference ≠ yours" in viewer.locator(".mg-whose").inner_text()
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == 4 and verdict.is_hidden(), "the question"
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == 5 and said in verdict.locator("p").inner_text()
+    assert verdict.locator("dt").all_inner_texts() == list(names)
+    assert verdict.locator("dd").all_inner_texts() == [
+        *("sin", "3\u2002return a * x2 - mg.sin(x2)"),
+        *("cos", "5\u2002return b - mg.cos(x2)"),
+    ]
+    assert verdict.locator("mark").all_inner_texts() == ["mg.sin(x2)", "mg.cos(x2)"]
+    assert viewer.locator(".mg-graph").bounding_box() == graph, "its space was free"
+    box, bar = verdict.bounding_box(), viewer.locator(".mg-bar").bounding_box()
+    assert graph["y"] + graph["height"] <= box["y"] and box["y"] + box["height"] <= bar["y"] + 1
+    letters = verdict.locator("dt, dd, p").evaluate_all(
+        "all => all.map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert min(letters) >= size[1] / 70
+    axe(page, ".mg-root")
+    page.keyboard.press("PageUp")
+    assert verdict.is_hidden()
+    page.keyboard.press("q")
+    assert verdict.is_visible(), "without questions there is nothing to give away"
+    page.keyboard.press("f")
+    page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
+    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+
+
+def test_the_stage_tells_that_two_traces_agree_at_the_last_step(show, visit, reference):
+    n = len(reference["steps"])
+    viewer = show(viz.compare(reference, reference, step=n - 1).to_html(), 1280, 720)
+    assert "agree in every value" in visit.page.locator(".mg-strip .mg-sumup").inner_text()
+    visit.page.keyboard.press("f")
+    visit.page.locator(".mg-stage:fullscreen").wait_for()
+    assert viewer.locator(".mg-verdict").is_hidden()
+    to(viewer, n)
+    assert "agree in every value" in viewer.locator(".mg-verdict").inner_text()
+    visit.page.keyboard.press("f")
+    visit.page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
+    visit.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
 
     # two Traces
     viewer = notebook.viewer("compare")
-    parted = page.locator(".mg-parted dl > div")
+    parted = page.locator(".mg-strip .mg-parted dl > div")
     name, number = (parted.nth(1).locator(part).bounding_box() for part in ("dt", "dd"))
     assert name["y"] + name["height"] <= number["y"], "the name stands above its value"
     assert parted.nth(1).bounding_box()["width"] < 60, "no wider than its text"

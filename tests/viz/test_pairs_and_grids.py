@@ -338,9 +338,12 @@ def test_of_two_functions_the_code_that_made_the_difference_is_told():
 
     a, b = (trace_function(g, 2.0, 5.0, mode="reverse") for g in (one, other))
     made = lambda *pair: viz.compare(*pair).document["difference"].get("made")
-    assert made(a, b) == [[3, "mg.sin(x2)"], [2, "mg.cos(x2)"]]
+    assert made(a, b) == [
+        [3, "return a + ", "mg.sin(x2)", ""],
+        [2, "return mg.log(x1) + ", "mg.cos(x2)", ""],
+    ]
     longer = trace_function(lambda x1, x2: mg.log(x1) + mg.sin(x2) * 2.0, 2.0, 5.0, mode="reverse")
-    assert made(a, longer)[1][1] == "mg.sin(x2) * 2.0"
+    assert made(a, longer)[1][2] == "mg.sin(x2) * 2.0"
     assert made(a, trace_function(one, 2.0, 6.0, mode="reverse")) is None, "one function"
     assert made({**a, "source": None}, b) is None
 

@@ -30,9 +30,10 @@ export function linkHighlights(root, graph, controls, lit) {
 }
 
 // Where another Trace parts from this one.
-export function markDifference(root, graph, { node, column }, shown) {
+export function markDifference(root, graph, { node, column, tell }, shown) {
+  tell(shown);
   for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
-  if (!shown) return;
+  if (!shown || !node) return;
   graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
   const row = `tr[data-node="${CSS.escape(node)}"]`;
   root.querySelector(`${row} td[data-col="${CSS.escape(column ?? "v")}"]`)

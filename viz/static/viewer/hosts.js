@@ -25,40 +25,25 @@ export function madeOf(document_) {
   return [schema, ...many, nodes?.at(-1)?.id].join(" ");
 }
 
-// Two Traces as one graph, on the clock of the first. Above it the first difference, with both
-// values.
+// Two Traces as one graph, on the clock of the first. Above it, and on the stage below it, the
+// first difference, with both values.
 function mountPair(el, { union: both, difference, names, lacking }, options) {
   const t = translator(options.lang),
     union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
-    { bar, tell } = differenceBox(union, difference, names, lacking, t, (k) => {
-      heard("onStep")(go(k));
+    { bar, box, tell } = differenceBox(union, difference, names, lacking, t, (k) => {
+      options.onStep?.(viewer.go(k));
       viewer.root.focus({ preventScroll: true }); // its keys go on from there
     }),
     root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, place);
   if (options.theme) bar.dataset.theme = options.theme;
   el.replaceChildren(keepKeys(root));
   const { node, column, step } = difference ?? {},
-    last = step ?? union.steps.length - 1,
-    differs = node ? { node, column, step: last } : null;
-  // the sentence would give away what predict mode asks for
-  const follow = () =>
-    tell(!differs || !viewer.views().includes("predict") || viewer.step() > last);
-  const heard = (name) => (value) => {
-    options[name]?.(value);
-    follow();
-  };
-  const also = { differs, onStep: heard("onStep"), onKeep: heard("onKeep") };
-  const viewer = mountTrace(place, union, { ...options, ...also });
-  function go(k) {
-    const at = viewer.go(k);
-    follow();
-    return at;
-  }
-  follow();
+    differs = { node, column, step: step ?? union.steps.length - 1, box, tell };
+  tell(true); // where the viewer fails
+  const viewer = mountTrace(place, union, { ...options, differs });
   return {
     ...viewer,
-    go,
     root,
     theme: (name) =>
       [bar, viewer.root].forEach((e) => {
@@ -67,6 +52,9 @@ function mountPair(el, { union: both, difference, names, lacking }, options) {
   };
 }
 
+// bar: what stands above the graph; box: what does below it, on the stage; tell(on): whether they
+// may give the difference away.
+// Long: both are made of the same parts.
 function differenceBox(union, difference, names, lacking, t, go) {
   const said = difference
       ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
@@ -78,16 +66,15 @@ function differenceBox(union, difference, names, lacking, t, go) {
       ),
     { node, column, step, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
-  const accent = { d: "dot", g: "bar" }[column],
-    value = (name, shown, made) =>
-      h(
-        "div",
-        null,
-        h("dt", null, name),
-        h("dd", null, shown),
-        made && h("dd", { class: "mg-made" }, `${made[0]}\u2002`, h("mark", null, made[1])),
-      );
-  const large =
+  const accent = { d: "dot", g: "bar" }[column];
+  // whole: with the lines of code, not the pieces alone
+  function code([number, before, piece, after], whole) {
+    const text = [whole && before, h("mark", null, piece), whole && after];
+    return h("dd", { class: "mg-made" }, `${number}\u2002`, text);
+  }
+  const value = (name, shown, made, whole) =>
+    h("div", null, h("dt", null, name), h("dd", null, shown), made && code(made, whole));
+  const large = (whole) =>
     known &&
     (column || kind === "structure") &&
     h(
@@ -98,7 +85,7 @@ function differenceBox(union, difference, names, lacking, t, go) {
         "dl",
         null,
         bothOf(difference, t, (one) => brief(one, 24)).map((one, i) =>
-          value(names[i], one, difference.made?.[i]),
+          value(names[i], one, difference.made?.[i], whole),
         ),
       ),
     );
@@ -107,16 +94,19 @@ function differenceBox(union, difference, names, lacking, t, go) {
     h("button", { class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
   const marks = marksBeside(union.beside, t),
     sentence = announced(),
+    parted = large(false),
     legend = h("p", { class: "mg-pairname" }, marks),
-    told = [difference?.values, said, lacking, ...steps].filter(Boolean).join(" "),
+    verdict = [difference?.values, said, lacking, ...steps].filter(Boolean).join(" "),
     // what a graph is made of comes after whether the results agree
-    first = difference?.values ? [sentence, large] : [large, sentence],
-    shown = [...first, jump, legend].filter(Boolean);
+    above = difference?.values ? [sentence, parted] : [parted, sentence],
+    box = h("div", { class: "mg-verdict" }, large(true), h("p", null, verdict));
   return {
-    bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, shown),
+    bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, above, jump, legend),
+    box,
     tell(on) {
-      sentence.textContent = on ? told : t("pairHeld");
-      if (large) large.hidden = !on;
+      sentence.textContent = on || !known ? verdict : t("pairHeld");
+      if (parted) parted.hidden = !on;
+      box.classList.toggle("mg-held", !on);
     },
   };
 }

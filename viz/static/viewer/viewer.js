@@ -27,7 +27,8 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light"
  * or "dark"; default: the host's), heading (true: the title is the page's h1), views (names of
  * those open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node,
- * column}: where another Trace parts from this one, step counting from 0), kept (what state() gave
+ * column, box, tell(on)}: where another Trace parts from this one, step counting from 0, what says
+ * so on the stage, and whether it may), kept (what state() gave
  * earlier: the views, groups and columns that the reader had open) and onKeep(state) (called when
  * that changes), stage (true: it begins on the stage) and onStage(on) (called when that is opened
  * or closed), link() (the address that leads to this step; copied on the stage), hosted (true: the
@@ -253,7 +254,7 @@ function show(el, given, options, t) {
       { ...region, lang: t.lang, "data-theme": options.theme },
       h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, named, seeded), controls.chips),
       said && h("p", { class: "mg-error", role: "note" }, said),
-      ...[controls.bar, controls.help, views.beside, panel.box, main],
+      ...[controls.bar, controls.help, views.beside, panel.box, main, options.differs?.box],
     );
     return { root, main };
   }
