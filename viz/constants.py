@@ -23,8 +23,7 @@ MOST: int = _FOUND["most"]
 MANY: int = _FOUND["many"]
 """Nodes beyond which a graph is never shown whole at first."""
 WHOLE: int = _FOUND["whole"]
-LISTED: int = _FOUND["listed"]
-"""Arrays of up to so many elements are written out everywhere."""
+"""Arrays of up to so many elements are written out everywhere, of up to `listed` in a line."""
 SPACED = frozenset(_FOUND["spaced"])
 """Operators with spaces on both sides; brackets, ∂ and powers are set tight."""
 STAGES: dict[str, int] = _FOUND["stages"]

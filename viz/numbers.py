@@ -1,7 +1,7 @@
 """How a number becomes text in every picture.
 
 11.6520711… is shown as "11.65" in the graph, the table, the static SVG and the widget alike: one
-rule, four significant digits (six from a thousand on), written once here and once in
+rule, that of the text form, written once in ``minigrad/trace/text.py`` and once in
 ``static/viewer/numbers.js``; a browser test holds the two together.
 
 Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"``
@@ -12,34 +12,15 @@ and ``"-inf"``, a complex pair ``{"re", "im"}``, or an array's summary ``{"shape
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from minigrad.viz.constants import LISTED, WHOLE
+from minigrad.viz.constants import WHOLE
 
-from minigrad.trace.text import elided, number
+from minigrad.trace.text import number
 from minigrad.trace.value_schema import LEVELS
 
+short = number
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
-
-
-def short(value: Any) -> str:
-    """Text of a Trace value: 4 significant digits, 6 from 1,000 to a million; arrays in the compact
-    form of :func:`inline`.
-
-    Whole numbers below a million are shown in full; magnitudes below 1e-4, or of a million and
-    more, get an exponent ("1.234e−7"). A tie is rounded away from zero, as JavaScript's
-    ``toExponential`` does.
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _WORDS.get(value, value)
-    if isinstance(value, dict):
-        return _complex(value) if "re" in value else inline(value)
-    if value is None:
-        return ""
-    return number(float(value))
 
 
 def is_not_finite(value: Any) -> bool:
@@ -48,41 +29,6 @@ def is_not_finite(value: Any) -> bool:
         parts = (value.get(key) for key in ("re", "im", "min", "max"))
         return any(map(is_not_finite, (*parts, *value.get("sample", ()))))
     return isinstance(value, str) and value in _WORDS
-
-
-def _complex(value: dict[str, Any]) -> str:
-    imaginary = short(value["im"])
-    joint = " − " if imaginary.startswith("−") else " + "
-    return f"{short(value['re'])}{joint}{imaginary.removeprefix('−')}i"
-
-
-def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
-    """Row-major numbers with the brackets of their shape: [1, 2, 3, 4] of shape (2, 2) is "[[1,
-    2], [3, 4]]".
-    """
-    if not shape:
-        return short(sample[0])
-    if len(shape) == 1:
-        return "[" + ", ".join(short(v) for v in sample) + "]"
-    stride = math.prod(shape[1:])
-    return (
-        "["
-        + ", ".join(
-            _nested(sample[i * stride : (i + 1) * stride], shape[1:]) for i in range(shape[0])
-        )
-        + "]"
-    )
-
-
-def inline(value: dict[str, Any], most: int = LISTED) -> str:
-    """An array's summary in one short line: every element when there are at most ``most``, else
-    its shape and the first three.
-    """
-    shape, sample = value.get("shape", []), value.get("sample", [])
-    size = math.prod(shape)
-    if size == len(sample) and size <= most:
-        return _nested(sample, shape) if size else f"[] {tuple(shape)}"
-    return f"{elided(value, 3, size, short)} {tuple(shape)}"
 
 
 def grid(value: Any) -> list[str]:

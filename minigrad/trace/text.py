@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context
 from functools import lru_cache
 from itertools import chain, islice
@@ -79,21 +79,24 @@ EXPLAINED = {
 
 
 def number(value: Any) -> str:
-    """A value with 4 significant digits (6 before the point are kept), small arrays by all of
-    their elements and the shape, larger ones by the first elements.
+    """A value as every picture, table and sentence writes it: 4 significant digits, 6 from 1,000
+    to a million, an exponent below 1e-4 and from a million on (1.234e−7). An array of up to
+    :data:`LISTED` elements has the brackets of its shape, [[1, 2], [3, 4]]; a larger one is its
+    first elements and its shape.
     """
     if type(value) is float and math.isfinite(value):  # as most are
         return _rounded(value)
     if isinstance(value, dict):
-        if "sample" in value:
-            size = math.prod(value["shape"])
-            shown = elided(value, size if size <= LISTED else 4, size, number)
-            if len(value["shape"]) == 1 and size <= 4:
-                # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
-                return shown
-            return f"{shown} {tuple(value['shape'])}"
-        imaginary = number(value["im"])
-        return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
+        if "re" in value:
+            imaginary = number(value["im"])
+            return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
+        shape, sample = value.get("shape", []), value.get("sample", [])
+        size = math.prod(shape)
+        if 0 < size <= LISTED and size == len(sample):
+            return _nested(sample, shape)
+        return f"{elided(value, CHOSEN, size, number)} {tuple(shape)}"
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, str):
@@ -101,6 +104,15 @@ def number(value: Any) -> str:
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"
     return _rounded(float(value))
+
+
+def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
+    """Row-major numbers with the brackets of their shape."""
+    if not shape:
+        return number(sample[0])
+    stride = math.prod(shape[1:])
+    rows = (sample[i : i + stride] for i in range(0, len(sample), stride))
+    return f"[{', '.join(_nested(row, shape[1:]) for row in rows)}]"
 
 
 def elided(value: Any, most: int, size: int, text: Callable[[Any], str]) -> str:

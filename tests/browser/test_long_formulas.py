@@ -120,6 +120,5 @@ def test_sums_of_rounded_numbers_are_shown_as_the_text_form_has_them(show, visit
         to(viewer, k)
         parts = ".mg-equation :is(.mg-formula, .mg-sums)"
         shown = "".join(viewer.locator(parts).all_text_contents()).replace("\u2061", "")
-        wanted = text.replace("True", "true").replace("→", "")
-        plain = lambda line: re.sub(r"e(−?\d+)", r"×10\1", line).replace(" ", "")
-        assert plain(wanted) in plain(shown), text
+        plain = lambda line: line.replace("→", "").replace(" ", "")
+        assert plain(text) in plain(shown), text

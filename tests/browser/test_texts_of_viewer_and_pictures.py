@@ -7,7 +7,6 @@ import re
 
 import pytest
 from minigrad.lessons import operation_steps, reference
-from minigrad.viz.constants import LISTED
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.numbers import short
 from minigrad.viz.speech import names_of, pass_text, sentence
@@ -17,6 +16,7 @@ import minigrad as mg
 from minigrad.autograd.checkpoint import checkpoint
 from minigrad.trace import text
 from minigrad.watch import trace_function
+from tests.browser.conftest import to
 from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
@@ -73,7 +73,6 @@ def test_every_sentence_is_the_same(parts, lang):
 
 
 def test_a_small_matrix_is_written_whole_on_a_page_and_in_a_terminal(parts):
-    assert LISTED == text.LISTED
     for shape, whole in (((2, 3), True), ((2, 4), True), ((3, 3), False)):
         n = math.prod(shape)
         value = {"shape": [*shape], "dtype": "float64", "sample": [*range(n)]}
@@ -81,6 +80,20 @@ def test_a_small_matrix_is_written_whole_on_a_page_and_in_a_terminal(parts):
         line = parts.evaluate("(value) => parts.short(value)", value)
         assert line == short(value)
         assert ("…" not in line, "…" not in text.number(value)) == (whole, whole)
+
+
+def test_formula_sentence_table_and_text_form_write_an_array_alike(show):
+    trace = trace_function(lambda x: (x.exp() * 1e-9 * x).sum(), [[1.0, 2.0], [3.0, 4.0]])
+    wanted, k = "[[1e−9, 2e−9], [3e−9, 4e−9]]", len(trace["steps"]) - 1
+    assert text.table(trace, k).count(wanted) == 2, "in the step, and as its value"
+    for lang in LANGUAGES:
+        viewer = show(trace, lang=lang)
+        to(viewer, k)
+        for part in (".mg-formula", ".mg-say", "tr[data-node='v1'] [data-col='g']"):
+            shown = viewer.locator(part).first.text_content()
+            assert wanted.replace(" ", "") in shown.replace(" ", ""), (lang, part)
+        formula = viewer.locator(".mg-formula").inner_text()
+        assert "1e−9" in formula and "×" not in formula, "a number alone is written so, too"
 
 
 WIDEST = """(svg) => Math.max(...[...svg.querySelectorAll("text")]

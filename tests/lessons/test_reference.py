@@ -144,7 +144,7 @@ def test_a_picture_of_numbers_that_are_drawn_draws_them_again_and_changes_no_oth
     ("name", "said"),
     [
         ("sin", "sin x has the derivative cos x = 0.8776: v1 sends 0.8776 back to x"),
-        ("matmul", "v1 = a @ b sends v̄1 @ bᵀ = [1, 4, 3, 10] (2, 2) back to a"),
+        ("matmul", "v1 = a @ b sends v̄1 @ bᵀ = [[1, 4], [3, 10]] back to a"),
         ("bessel_j", "bessel_j(1, x) has the derivative 0.1399: v1 sends 0.1399 back to x"),
         (
             "getitem",

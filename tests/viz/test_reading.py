@@ -33,10 +33,10 @@ from tests.helpers.trace_samples import all_samples
         (999999, "999999"), (-123456, "−123456"),
         (1e6, "1e6"), (1234567, "1.235e6"), (1234.5678, "1234.57"), (999.96, "1000"),
         (9.9996, "10"), (0.99996, "1"), (999999.7, "1e6"),
-        (5e-324, "4.941e−324"), (1.7976931348623157e308, "1.798e308"), (True, "true"),
-        (False, "false"), ("nan", "NaN"), ("inf", "∞"),
+        (5e-324, "4.941e−324"), (1.7976931348623157e308, "1.798e308"), (True, "True"),
+        (False, "False"), ("nan", "NaN"), ("inf", "∞"),
         ("-inf", "−∞"), (math.nan, "NaN"), (-math.inf, "−∞"), (None, ""),
-        ({"re": 1.5, "im": -2}, "1.5 − 2i"),
+        ({"re": 1.5, "im": -2}, "1.5−2i"),
         ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"),
         ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
         ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "[[1, 2, 3], [4, 5, 6]]"),
@@ -76,7 +76,7 @@ def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     )
     assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 … 2"
     assert brief({"shape": [5], "sample": [1, 1, 1, 1, 1], "min": 1, "max": 1}) == "[1, …]"
-    assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235 − 1.235e−7i"
+    assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235−1.235e−7i"
 
 
 def test_formulas_as_text():

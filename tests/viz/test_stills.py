@@ -124,8 +124,8 @@ def test_a_bar_spans_a_name_of_several_letters():
 
 
 def test_numbers_in_formulas_are_set_as_numbers():
-    tiny = mathtext.number(-6.462e-6)
-    assert tiny == r"\mathrm{{-}6.462}{\times}10^{\mathrm{{-}6}}" and mathtext.drawable(tiny)
+    [tiny] = mathtext.pieces([{"t": "num", "value": -6.462e-6}])
+    assert tiny.tex == r"\mathrm{{-}6.462e{-}6}" and mathtext.drawable(tiny.tex)
     pair = mathtext.upright("[1.1, −1.8]")
     spaced = pair.replace("{-}", "-").replace("{,}", ",")
     assert mathtext.size(pair, 20)[0] < mathtext.size(spaced, 20)[0], (

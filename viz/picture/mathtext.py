@@ -54,15 +54,6 @@ def upright(text: str) -> str:
     return rf"\mathrm{{{safe(text)}}}" if text else ""
 
 
-def number(value: Any) -> str:
-    """A value as readers write it; a power of ten as such, not as "e-6"."""
-    text = short(value)
-    mantissa, power, exponent = (
-        text.partition("e") if isinstance(value, int | float) else (text, "", "")
-    )
-    return rf"{upright(mantissa)}{{\times}}10^{{{upright(exponent)}}}" if power else upright(text)
-
-
 def symbol(label: Mapping[str, Any]) -> str:
     """A label or a symbol token with its accent, subscript and superscript; a bar spans a name
     of several letters.
@@ -99,7 +90,7 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[FormulaPart]:
             column = str(token.get("col") or "")
             out.append(FormulaPart(symbol(token), column if token.get("accent") else ""))
         elif kind == "num":
-            out.append(FormulaPart(number(token["value"]), str(token.get("col") or "")))
+            out.append(FormulaPart(upright(short(token["value"])), str(token.get("col") or "")))
         elif kind == "op":
             space = SPACE if text in SPACED and not is_sign(line, i) else 0.0
             out.append(

@@ -2,8 +2,7 @@
 
 import { short } from "../../static/viewer/numbers.js";
 
-const TRUTHS = { true: "True", false: "False" }; // as Python writes them
-export const numberText = (value) => TRUTHS[value] ?? short(valueOf(value));
+export const numberText = (value) => short(valueOf(value));
 
 // A value of a Trace: what JSON has no number for is a word.
 export function valueOf(value) {

@@ -32,19 +32,7 @@ function symbol(token, colour = true) {
   return m("mrow", attributes, body);
 }
 
-function number(value, column) {
-  const text = short(value),
-    [mantissa, power] = typeof value === "number" ? text.split("e") : [text];
-  const attributes = { class: column ? `mg-c-${column}` : null };
-  if (power === undefined) return m("mn", attributes, text);
-  return m(
-    "mrow",
-    attributes,
-    m("mn", null, mantissa),
-    m("mo", null, "×"),
-    m("msup", null, m("mn", null, "10"), m("mn", null, power)),
-  );
-}
+const number = (text, column) => m("mn", { class: column ? `mg-c-${column}` : null }, text);
 
 // A function's name stands apart from its argument, except before a bracket.
 const takesGap = (i, all) => i + 1 < all.length && all[i + 1].text !== "(";
@@ -55,12 +43,12 @@ function tokenMath(token, i = 0, all = []) {
     case "sym":
       return symbol(token);
     case "num":
-      return number(token.value, token.col);
+      return number(short(token.value), token.col);
     case "row":
       return m(
         "mrow",
         null,
-        m("mn", { class: token.col ? `mg-c-${token.col}` : null }, token.text),
+        number(token.text, token.col),
         token.text.endsWith(",") && m("mspace", { width: "0.35em" }),
       );
     case "op": {

@@ -11,7 +11,7 @@ export const numberOf = (value) =>
 
 export function short(value) {
   if (value === undefined || value === null) return "";
-  if (typeof value === "boolean") return String(value);
+  if (typeof value === "boolean") return value ? "True" : "False"; // as Python writes them
   if (typeof value === "string") return WORDS[value] ?? value;
   if (typeof value === "object") return "re" in value ? complex(value) : inline(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
@@ -34,7 +34,7 @@ export function short(value) {
 
 function complex(value) {
   const im = short(value.im);
-  return `${short(value.re)}${im.startsWith("−") ? " − " : " + "}${im.replace("−", "")}i`;
+  return `${short(value.re)}${im.startsWith("−") ? "" : "+"}${im}i`;
 }
 
 // [2, 3] as "(2, 3)", [3] as "(3,)".
