@@ -76,6 +76,13 @@ def test_a_function_that_is_pasted_whole_becomes_its_body(opened, visit):
         "def f(x):\n\treturn torch.sin(x)": "sin(x)",
         "def f(x1, x2): return mg.log(x1) + x1*x2": "log(x1) + x1*x2",
         "f = lambda x, y: x*y + np.exp(x)": "x*y + exp(x)",
+        "lambda x: x*x": "x*x",
+        "f(x) = x**2": "x**2",
+        " g (x1, x2)=np.sin(x1)*x2 \n": "sin(x1)*x2",
+        "return x*y": "x*y",
+        "    y = x*x\n    return np.cos(y)  # a result\n": "y = x*x\ncos(y)",
+        "return (x\n    + 1)": "(x\n    + 1)",
+        "y = x*x + 1": "y = x*x + 1",
         "def f(x):\n    return (x\n            + x*x)\n": "(x\n        + x*x)",
         "def f(x):\n    for i in range(3):\n        x = x*x\n    return x": (
             "for i in range(3):\n    x = x*x\nx"
@@ -88,6 +95,18 @@ def test_a_function_that_is_pasted_whole_becomes_its_body(opened, visit):
         assert field.input_value() == becomes
         tab.locator(".mgx-problem").get_by_text("cannot").wait_for(state="detached")
         assert title(tab).startswith(becomes[:2])
+    for text, becomes in {
+        "f(x, y) = x**2*y": "x**2*y",
+        "lambda x: x*x": "x*x",
+        "return x*y": "x*y",
+        "y = x*x\nreturn y": "y = x*x\ny",
+    }.items():
+        field.fill("")
+        field.press_sequentially(text)
+        assert field.input_value() == becomes, "typed key by key"
+    for text in ("sin(x) = x", "f(x) == x", "return x\ny = x"):
+        field.fill(text)
+        assert field.input_value() == text and tab.locator(".mgx-said").inner_text()
     said = lambda text: (field.fill(text), tab.locator(".mgx-said").wait_for())
     said("def f(x):\n    if x > 0:\n        return x\n    return -x")
     assert "return cannot be used" in tab.locator(".mgx-problem").inner_text()
@@ -96,6 +115,14 @@ def test_a_function_that_is_pasted_whole_becomes_its_body(opened, visit):
     said("def f(x):\n    retur")
     assert field.input_value() == "def f(x):\n    retur"
     visit.assert_clean()
+
+
+def test_the_field_of_a_tangent_says_what_it_is(opened):
+    tab = opened("#f=x*y")
+    seed = tab.locator(".mgx-seedbox").nth(1)
+    assert seed.get_attribute("title").startswith("the tangent of y: its part of the direction")
+    tab.locator(".mgx-grammar summary").click()
+    assert "ẋ, are the tangents of the inputs" in tab.locator(".mgx-words").inner_text()
 
 
 def test_a_variable_may_be_named_like_a_member_of_an_object(opened, visit):

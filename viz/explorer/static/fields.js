@@ -50,7 +50,17 @@ function makeField(name, { changed, seeded }) {
     ...{ "aria-label": `seed: the tangent of ${name}` },
     oninput: () => seeded(name, seed.value),
   });
-  const seedBox = h("label", { class: "mgx-seedbox" }, fieldLabel(name, "dot"), seed);
+  const seedBox = h(
+    "label",
+    {
+      class: "mgx-seedbox",
+      title:
+        `the tangent of ${name}: its part of the direction in which forward mode ` +
+        "differentiates",
+    },
+    fieldLabel(name, "dot"),
+    seed,
+  );
   function place(value) {
     const number = numberIn(name, value);
     if (number === null) return;

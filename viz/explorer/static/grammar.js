@@ -9,6 +9,8 @@ for i in range(3):
 if y > 0: y = 2*y
 y + 1`;
 
+const WHOLE_FUNCTIONS = ["f(x, y) = x*y", "lambda x: x*x", "return x*x"];
+
 const listedWords = (names) => names.map((name, i) => [i ? ", " : "", h("code", null, name)]);
 
 export function grammarBox() {
@@ -30,6 +32,13 @@ export function grammarBox() {
       ),
       h("p", null, "Or a program of such lines; the last one is the result:"),
       h("pre", null, SAMPLE_PROGRAM),
+      h(
+        "p",
+        null,
+        ...["A function is read, too: ", listedWords(WHOLE_FUNCTIONS), ", "],
+        ...["or a whole ", h("code", null, "def"), ". The fields with a dot, ẋ, are the tangents "],
+        "of the inputs: the direction in which forward mode differentiates.",
+      ),
     ),
   );
 }

@@ -1,10 +1,11 @@
-// A function as Python has it, pasted whole: the formula or program of its body, without imports,
-// head, docstring, type hints and return. What is left is read as any other text.
+// A function as Python or mathematics has it, pasted whole: the formula or program of its body,
+// without imports, head, docstring, type hints and return. The rest is read as any other text.
 
 import { GRAMMAR } from "./rules.js";
 
 const DEF_HEAD = /^def \w+\(((?:[^()]|\([^()]*\))*)\)[^:\n]*:/m;
-const LAMBDA_HEAD = /^\s*(?:\w+ *= *)?lambda [^:]*:([^\n]+)\s*$/;
+const SHORT =
+  /^\s*(?:(?:\w+ *= *)?lambda [^:]*:|(\w+) *\([\w, ]*\) *=(?!=)) *([^\s=][^\n]*?)\s*$/;
 const DOCSTRING = /^\s*[rR]?("""|'''|"|')[^]*?\1[ \t]*\n?/;
 
 // The text without the names of modules before functions and constants: np.sin(x).
@@ -16,18 +17,18 @@ function withoutModules(text) {
 
 // The text itself where it is no such function, or one that is not yet written to its end.
 export function pasted(text) {
-  const short = LAMBDA_HEAD.exec(text);
-  if (short) return withoutModules(short[1].trim());
-  const head = DEF_HEAD.exec(text);
-  if (!head) return text;
+  const short = SHORT.exec(text); // a lambda, or f(x, y) = ...
+  if (short && !Object.hasOwn(GRAMMAR.functions, short[1])) return withoutModules(short[2]);
+  const head = DEF_HEAD.exec(text) ?? { index: 0, 0: "", 1: "" }; // a body alone has a return
   const given = [...head[1].matchAll(/(\w+)\s*(?::[^,=]*)?=\s*([^,]+)/g)];
   const rest = text.slice(head.index + head[0].length).replace(DOCSTRING, "\n"),
-    [body] = /^.*(?:\n(?:[ \t].*)?)*/.exec(rest),
+    [body] = (head[0] ? /^.*(?:\n(?:[ \t].*)?)*/ : /^[^]*/).exec(rest),
     lines = body.split("\n").filter((line) => line.trim()),
     [indent] = /^\s*/.exec(lines[0] ?? "");
   const last = lines.findIndex((line) => /^return\b/.test(line.slice(indent.length)));
   if (last < 0 || !/return\s*\S/.test(lines[last])) return text;
   const after = lines.slice(last + 1).findIndex((line) => !/^\s/.test(line.slice(indent.length)));
+  if (!head[0] && after >= 0) return text; // which may be on the way to something else
   const own = lines
     .slice(0, after < 0 ? lines.length : last + 1 + after)
     .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line.trimStart()))
