@@ -10,7 +10,7 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
-from minigrad import cli
+from minigrad import cli, viz
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,6 +70,13 @@ def test_every_path_and_link_leads_somewhere():
         if not (ROOT / name).exists() and not (ROOT / "minigrad" / name).exists()
     ]
     assert not missing
+
+
+def test_what_readme_names_of_the_viewer_and_of_lesson_2_is_there():
+    named = set(re.findall(r"\bviz\.(\w+)\(", README))
+    assert {"show", "training_step"} <= named and all(hasattr(viz, name) for name in named)
+    lesson, section = re.search(r"\[lesson 2\]\(([^)]+)\), section (\d)", README).groups()
+    assert f"## {section} · Reverse mode" in (ROOT / lesson).read_text(encoding="utf-8")
 
 
 def test_every_command_that_is_named_exists():

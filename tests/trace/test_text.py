@@ -142,6 +142,12 @@ def test_columns_stand_under_one_another(f, args):
                 assert plain[end : end + 2] == "  ", f"a cell crosses its column: {line!r}"
 
 
+def test_a_cast_of_a_plain_number_is_explained():
+    weight = mg.tensor([0.5, 2.0])
+    made = table(trace_function(lambda x: weight * x, 2.0, mode="forward"))
+    assert "cast(x, float32)" in made and "a plain number as input is float64 at first." in made
+
+
 def test_what_was_not_computed_is_blank():
     text = table(
         trace_function(lambda x, y: mg.log(x) * 2 + mg.tensor([3.0]), 1.0, 5.0, mode="forward")
