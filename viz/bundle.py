@@ -199,6 +199,13 @@ _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*"
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 _EMPTY = re.compile(r"@[^{};]+\{\}")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
+_WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
+    r"fn_(?!where$|cast$)|word_broadcast|(?:ask|not)Shape|shapeOf|ask\w*Element|hintTransposed|cutSummary"
+)
+_WORDS_OF = {
+    "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
+}  # fmt: skip
+"""Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")
 
 
@@ -216,13 +223,15 @@ class _Mentioned:
 
 def with_its_words(text: str, without: Sequence[str] = ()) -> str:
     """The module with those words of the interface that it or a Trace names. without: what is left
-    out. Rules of single numbers have one function that is explained, where.
+    out.
     """
     before, words, after = around_texts(text)
     mentioned = _Mentioned(before + after, quoted=True)
     of_traces = {*PHASES, *KINDS, *COLUMNS}
-    of_arrays = re.compile(r"fn_(?!where$)" if only_numbers(without) else r"(?!)")
-    named = lambda word: word in of_traces or (mentioned(word) and not of_arrays.match(word))
+    unused = [_WORDS_OF_ARRAYS] if only_numbers(without) else []
+    unused += [of for view, of in _WORDS_OF.items() if view in without]
+    elsewhere = re.compile("|".join(unused) or r"(?!)")
+    named = lambda word: word in of_traces or (mentioned(word) and not elsewhere.match(word))
     kept = lambda w: w[0] if named(w[1]) else ""
     return before + _WORD.sub(kept, words) + after
 

@@ -685,7 +685,7 @@ def test_the_help_names_the_keys_that_act_on_the_stage_and_off_it(show, visit, t
     page.keyboard.press("?")
     rows = lambda: [
         row.split("\n")
-        for row in viewer.locator(".mg-help dl").evaluate(
+        for row in viewer.locator(".mg-help dl").first.evaluate(
             """e => [...e.querySelectorAll("dt")].filter((dt) => dt.checkVisibility()).map((dt) =>
                 [[...dt.children].map((key) => key.textContent).join(" "),
                     dt.nextSibling.textContent].join("\\n"))"""

@@ -7,6 +7,7 @@ import random
 import struct
 
 import pytest
+from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.numbers import brief, short
 
 import minigrad as mg
@@ -97,6 +98,32 @@ def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name)
         "cards => cards.map(c => c.querySelectorAll('.mg-row').length)"
     )
     assert cards == [len(sample["columns"])] * len(sample["nodes"])
+
+
+def test_the_help_explains_the_words_that_the_page_uses(show, visit):
+    def explained(what, **options):
+        viewer = show(what, **options)
+        viewer.locator(".mg-btn-help").click()
+        rows = viewer.locator(".mg-help > div").nth(1).locator("dl > *").all_inner_texts()
+        assert all(rows) and not any("word_" in one for one in rows)
+        return dict(zip(rows[::2], rows[1::2], strict=True))
+
+    def looped(x):
+        for _ in range(3):
+            x = mg.sin(x)
+        return x
+
+    rows = trace_function(lambda x, w: (x + w).tanh().sum(), [[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
+    both = {"value", "tangent", "adjoint", "seed", "local derivative"}
+    for page_of in (lambda trace: trace, viz.to_html):  # of a page, with its words alone
+        numbers = trace_function(looped, 2.0, mode="forward")
+        assert {*explained(page_of(numbers))} == both - {"adjoint"} | {"round"}
+        assert explained(page_of(SAMPLES["seed"])).keys() >= both
+        found = explained(page_of(rows))
+        assert {*found} == both - {"tangent"} | {"freed", "broadcast"}
+        assert found["adjoint"].startswith("the result's derivative with respect to a node")
+        assert "Jacobian" in explained(page_of(jacobian_trace(lambda x: x * 2, [1.0, 2.0])))
+    assert {*explained(rows, lang="zh")} == {"值", "伴随", "种子", "局部导数", "已释放", "广播"}
 
 
 def test_keys_for_ends_phases_play_and_help(show, visit):

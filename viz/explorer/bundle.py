@@ -56,7 +56,7 @@ _GROWN = re.compile(r"\.mg-stage-[1-9]")
 def script() -> str:
     """The page and the viewer as one ES module that imports nothing, with those words of the
     interface that it can show."""
-    return bundle.with_its_words(bundle.in_english(joined("explore.js")))
+    return bundle.with_its_words(bundle.in_english(joined("explore.js")), _ELSEWHERE)
 
 
 @cache

@@ -1,7 +1,7 @@
 // The controls: transport, slider with a lane for each pass, chips, the View menu, help.
 
 import { h, icon, iconButton, s } from "./dom.js";
-import { columnOf } from "./fold.js";
+import { columnOf, keeps } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
 import { copied, SAID } from "./hash.js";
 import { ROUND_KEYS } from "./round_keys.js";
@@ -26,6 +26,24 @@ const HELP = [
   ["?", "keyHelp"],
   ["Esc", "keyEsc", false],
 ];
+
+// The words that a Trace's page uses, each with its meaning: "seed: what …".
+function wordsOf({ columns, steps, edges, blocks, jacobian, ...trace }, t) {
+  const has = (key) => columns.some((c) => c.key === key),
+    frees = steps.some(({ free }) => free?.length);
+  const used = [
+    ["word_v", has("v")],
+    ["word_d", has("d")],
+    ["word_g", has("g")],
+    ["word_seed", steps.some(({ phase }) => phase === "seed")],
+    ["word_local", has("d") || has("g")],
+    ["word_freed", frees && keeps({ columns, steps, ...trace })],
+    ["word_broadcast", edges.some(({ broadcast }) => broadcast)],
+    ["word_round", blocks?.some(({ kind }) => kind === "round")],
+    ["word_jacobian", jacobian],
+  ];
+  return used.filter(([, there]) => there).map(([name]) => t(name).split(/: |：/));
+}
 
 const FINEST = 1400; // parts of the slider's length: a lane has no narrower gap
 
@@ -141,7 +159,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
     ),
   );
 
-  const keys = HELP.map(([names, what, there]) => {
+  const keys = () => HELP.map(([names, what, there]) => {
     const here = there === undefined ? {} : { class: there ? "mg-there" : "mg-elsewhere" };
     return [
       h(
@@ -152,12 +170,8 @@ export function drawControls(trace, t, id, firstOf, actions) {
       h("dd", here, t(what)),
     ];
   });
-  const help = h(
-    "div",
-    { class: "mg-help", id, hidden: true },
-    h("p", null, t("keys")),
-    h("dl", null, keys),
-  );
+  const help = h("div", { class: "mg-help", id, hidden: true });
+  const list = (title, rows) => h("div", null, h("p", null, t(title)), h("dl", null, rows));
   const opener = { class: "mg-btn mg-btn-help", "aria-label": t("help") },
     opens = { title: t("help"), "aria-expanded": "false", "aria-controls": id };
   const helpButton = h(
@@ -166,6 +180,10 @@ export function drawControls(trace, t, id, firstOf, actions) {
     "?",
   );
   function toggleHelp(on = help.hidden) {
+    if (!help.firstChild) {
+      const words = wordsOf(trace, t).map((one) => [h("dt", null, one[0]), h("dd", null, one[1])]);
+      help.append(list("keys", keys()), list("words", words));
+    }
     help.hidden = !on;
     helpButton.setAttribute("aria-expanded", String(on));
   }
