@@ -357,19 +357,34 @@ def grouped(
 
     Returns the Trace itself where no group is closed. Raises ValueError for another choice.
     """
+    return grouped_at(trace, groups, t, [step])[0]
+
+
+def grouped_at(
+    trace: Mapping[str, Any], groups: str, t: Words | None, steps: Sequence[int | None]
+) -> list[Mapping[str, Any]]:
+    """For each of these steps the document that a still of it shows, as of :func:`grouped`; the
+    very one of another step where the same boxes are open.
+    """
     if groups not in CHOICES:
         raise ValueError(f"groups must be one of {', '.join(CHOICES)}, got {groups!r}")
     tree = Tree(trace, t) if groups != "open" else None
     if tree is None or not tree.groups:
-        return trace
-    opened = tree.open_at_first() if groups == "auto" else set()
-    for one in trace["steps"][step - 1 : step] if groups == "auto" and step else ():
-        around = [g for g in tree.groups.values() if one["node"] in g.leaves]
-        opened.update(group.id for group in around if group.kind != "library")
-    shown = tree.shown(opened)
-    if not any(item in tree.groups for item in shown):
-        return trace
-    return _collapsed(trace, tree, shown, t or words())
+        return [trace] * len(steps)
+    at_first = tree.open_at_first() if groups == "auto" else set()
+    known: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    found = []
+    for step in steps:
+        opened = set(at_first)
+        for one in trace["steps"][step - 1 : step] if groups == "auto" and step else ():
+            around = [g for g in tree.groups.values() if one["node"] in g.leaves]
+            opened.update(group.id for group in around if group.kind != "library")
+        shown = tuple(tree.shown(opened))
+        if shown not in known:
+            closed = any(item in tree.groups for item in shown)
+            known[shown] = _collapsed(trace, tree, shown, t or words()) if closed else trace
+        found.append(known[shown])
+    return found
 
 
 def _collapsed(

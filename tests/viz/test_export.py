@@ -279,7 +279,7 @@ def test_what_shows_a_trace_or_a_training_is_saved_like_it(seed, tmp_path):
         (viz.History(), "a.webp", {}, "names no format of a training; the endings are .html, .png"),
         (viz.History(), "a.html", {"fps": 3}, "fps= has no meaning .* it takes title=, lang="),
         (viz.History(), "a.json", {"dark": True}, "dark= has no meaning for a training as .json"),
-        (viz.compare(chain(2), chain(2)), "a.png", {}, "written as .html or .svg, not as '.png'"),
+        (viz.compare(chain(2), chain(2)), "a.gif", {}, r"as .html, .svg or .png, not as '\.gif'"),
         (np.zeros(3), "a.html", {"size": (9, 9)}, "a Trace is a dict .* ndarray; .*trace_function"),
     ],
 )

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from minigrad.viz.constants import MOST
-from minigrad.viz.export.frame import Scene
-from minigrad.viz.grouping import Tree, grouped
+from minigrad.viz.export.frame import Film, Scene
+from minigrad.viz.grouping import Tree, grouped, grouped_at
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.picture import mathtext
 from minigrad.viz.picture.legend import legend_of
@@ -19,7 +19,9 @@ from minigrad.viz.picture.marks import palette, style_of
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge
 from minigrad.viz.shape_labels import shape_labels
+from minigrad.viz.speech import spoken
 from minigrad.viz.svg import to_svg
+from minigrad.viz.texts import words
 
 import minigrad as mg
 from minigrad import viz
@@ -495,3 +497,28 @@ def test_a_still_of_one_step_opens_the_round_at_work_as_the_viewer_does(tmp_path
     assert "value v" in {e.get("class") for e in closed[-1].iter()}, "a closed box has its value"
     with pytest.raises(ValueError, match="step 999 does not exist"):
         to_svg(trace, 999)
+
+
+def test_a_film_opens_the_round_at_work_and_keeps_its_size():
+    def f(x):
+        for _ in range(14):
+            x = mg.sin(x) * 2 + mg.exp(-x) * x
+        return x
+
+    trace = spoken(trace_function(f, 0.5, mode="primal"), words())
+    steps = [0, 9, 10, 40]
+    shown = grouped_at(trace, "auto", None, steps)
+    assert shown[1] is shown[2] and len({id(one) for one in shown}) == 3
+    active = [[n["id"] for n in one["nodes"]] for one in shown]
+    for at, nodes in zip(steps[1:], active[1:], strict=True):
+        assert trace["steps"][at - 1]["node"] in nodes and len(nodes) < len(trace["nodes"])
+    assert [grouped(trace, "auto", None, at) for at in steps] == shown
+    for options in ({}, {"aspect": 16 / 9, "space": (2000, 900)}):
+        film = Film(shown, steps, **options)
+        sizes = {(s.width, s.height, s.head, s.enlarged) for s in film._scenes}
+        assert len(film._scenes) == 3 and len(sizes) == 1
+        assert (film.width, film.height) == next(iter(sizes))[:2]
+        for scene in film._scenes:
+            assert scene.head + scene.view[1] + scene.foot <= scene.height + 0.01
+            assert scene.view[0] <= scene.width
+        assert not options or abs(film.width / film.height - 16 / 9) < 0.01

@@ -21,7 +21,7 @@ from typing import Any
 from minigrad.viz import scale
 from minigrad.viz.export.files import whole
 from minigrad.viz.export.film import PAPER
-from minigrad.viz.grouping import grouped
+from minigrad.viz.grouping import grouped_at
 from minigrad.viz.page import to_html
 from minigrad.viz.reading import check
 from minigrad.viz.speech import spoken, table_words, titled
@@ -147,12 +147,12 @@ def save(
 
     if scale.too_large(trace):
         raise scale.TooLarge("save: " + scale.as_text(scale.overview(named), lang))
-    alone = None if form in FILMS or steps is not None else step
-    named = grouped(spoken(named, t), groups, t, alone)
-    _not_too_many_nodes(named)
-    need_letters(t, form)
     many = form in FILMS or steps is not None
     numbers = states(steps, last) if many else [last if step is None else step]
+    drawn = grouped_at(spoken(named, t), groups, t, numbers if many else [step])
+    for document in {id(one): one for one in drawn}.values():
+        _not_too_many_nodes(document)
+    need_letters(t, form)
     if len(numbers) > MOST_FRAMES:
         raise ValueError(
             f"save: {len(numbers):,} frames are more than anybody watches (the limit is"
@@ -162,7 +162,7 @@ def save(
     wanted = len(numbers) > MANY if progress is None else progress
     show = wanted if callable(wanted) else progress_bar(wanted, Path(path).name)
     _paint(
-        named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show
+        drawn, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show
     )
     return Path(path)
 
@@ -195,12 +195,12 @@ def _refuse(
 
 
 def _paint(
-    trace: Mapping[str, Any], path: Path, form: str, numbers: list[int], many: bool, size: Any,
-    dpi: float, fps: float, dark: bool,
+    drawn: list[Mapping[str, Any]], path: Path, form: str, numbers: list[int], many: bool,
+    size: Any, dpi: float, fps: float, dark: bool,
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from minigrad.viz.export import film
-    from minigrad.viz.export.frame import READABLE, Scene
+    from minigrad.viz.export.frame import READABLE, Film
     from minigrad.viz.picture.fonts import warn_of_boxes
 
     pixels = _pixels(size)
@@ -224,7 +224,7 @@ def _paint(
             f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no space for a graph; at least"
             " 400×300 has"
         )
-    scene = Scene(trace, aspect=aspect, space=space, steps=numbers, dark=dark, lang=lang)
+    scene = Film(drawn, numbers, aspect=aspect, space=space, dark=dark, lang=lang)
     if form in FILMS:
         dpi = min(dpi, 96.0, 72 * max(1.0, FILM_SPACE[0] / scene.width))
     if pixels is None:

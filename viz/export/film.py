@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.export.frame import Scene
+from minigrad.viz.export.frame import Film
 from minigrad.viz.picture.marks import blend
 from minigrad.viz.picture.write_matplotlib import PLAIN
 
@@ -31,7 +31,7 @@ SHADES = 8
 """So many steps from an ink to its ground: the edges of lines and letters."""
 
 
-def still(scene: Scene, at: int, path: Path, form: str, dpi: float) -> None:
+def still(scene: Film, at: int, path: Path, form: str, dpi: float) -> None:
     """One frame as PNG (``dpi`` pixels to 72 units of the layout) or PDF."""
     figure = scene.figure(dpi)
     _canvas(figure, form)
@@ -53,7 +53,7 @@ def _canvas(figure: Any, form: str = "png") -> None:
         FigureCanvasAgg(figure)
 
 
-def images(scene: Scene, numbers: Iterable[int], pixels: tuple[int, int]) -> Iterator[Any]:
+def images(scene: Film, numbers: Iterable[int], pixels: tuple[int, int]) -> Iterator[Any]:
     """The frames as Pillow images of one size, one at a time."""
     from PIL import Image
 
@@ -78,7 +78,7 @@ def images(scene: Scene, numbers: Iterable[int], pixels: tuple[int, int]) -> Ite
 
 
 def webp(
-    scene: Scene,
+    scene: Film,
     numbers: Sequence[int],
     path: Path,
     pixels: tuple[int, int],
@@ -104,7 +104,7 @@ def webp(
 
 
 def gif(
-    scene: Scene,
+    scene: Film,
     numbers: Sequence[int],
     path: Path,
     pixels: tuple[int, int],
@@ -139,7 +139,7 @@ def gif(
         )
 
 
-def colours(scene: Scene) -> list[tuple[int, int, int]]:
+def colours(scene: Film) -> list[tuple[int, int, int]]:
     """At most 256 colours: what a scene is drawn in, and on the way from each ink to its ground
     the shades of its edges.
     """
@@ -190,7 +190,7 @@ def colours(scene: Scene) -> list[tuple[int, int, int]]:
 
 
 def strip(
-    scene: Scene, numbers: Sequence[int], path: Path, paper: str, per_page: int | None, show: Any
+    scene: Film, numbers: Sequence[int], path: Path, paper: str, per_page: int | None, show: Any
 ) -> None:
     """A film strip: frames beside and under one another on each page of a PDF, ``per_page`` of
     them or as many as stay legible.
@@ -230,7 +230,7 @@ def strip(
 
 
 def _place(
-    scene: Scene, paper: tuple[float, float], cell: tuple[float, float], column: int, row: int
+    scene: Film, paper: tuple[float, float], cell: tuple[float, float], column: int, row: int
 ) -> tuple[float, float, float, float]:
     """A frame's place in its cell of the paper, centred, as parts of the page."""
     scale = min((cell[0] - 12) / scene.width, (cell[1] - 12) / scene.height)
@@ -240,7 +240,7 @@ def _place(
     return left / paper[0], 1 - (top + high) / paper[1], wide / paper[0], high / paper[1]
 
 
-def _grid(count: int | None, scene: Scene, wide: float, high: float) -> tuple[int, int]:
+def _grid(count: int | None, scene: Film, wide: float, high: float) -> tuple[int, int]:
     """Columns and rows: for ``count`` frames as large as they can be, or else for as many as fit
     at LEGIBLE or more.
     """

@@ -98,6 +98,14 @@ class Scene:
             self.view = (min(wide, self.width - 2 * MARGIN), min(high, free))
         self.follows = self.view[0] < wide - 1 or self.view[1] < high - 1
 
+    def fill(self, width: float, height: float, head: float, enlarged: float) -> None:
+        """Take the size of other pictures: at least that of this one, with words of this size."""
+        self.width, self.height, self.head, self.enlarged = width, height, head, enlarged
+        if self.follows:
+            free = height - head - self.foot - MARGIN
+            whole = self.place["width"], self.place["height"]
+            self.view = (min(whole[0], width - 2 * MARGIN), min(whole[1], free))
+
     def _enlarge(self) -> None:
         """On a slide a wide graph leaves space above and below: the words are as large there as on
         any slide."""
@@ -208,3 +216,60 @@ class Scene:
             marks.append(PathMark(f"M{beside} {y}L{beside} {y + high}", "rail"))
             marks.append(PathMark(f"M{beside} {start}L{beside} {start + length}", "rail rail-part"))
         return marks
+
+
+class Film:
+    """The frames of a Trace of which each step opens the groups around it: a scene for each choice
+    of open groups, all of one size.
+
+    Args:
+        documents: what is drawn at each of the steps, often the very same.
+        steps: the steps that are drawn.
+        options: of each :class:`Scene`.
+    """
+
+    def __init__(
+        self, documents: Sequence[Mapping[str, Any]], steps: Sequence[int], **options: Any
+    ):
+        drawn: dict[int, list[int]] = {}
+        for at, document in zip(steps, documents, strict=True):
+            drawn.setdefault(id(document), []).append(at)
+        by_id = {id(document): document for document in documents}
+        scenes = [Scene(by_id[key], steps=some, **options) for key, some in drawn.items()]
+        self._at = {
+            at: scene for scene, some in zip(scenes, drawn.values(), strict=True) for at in some
+        }
+        self._scenes, self.colour = scenes, scenes[0].colour
+        self.legend = [entry for scene in scenes for entry in scene.legend]
+        self.width, self.height = (
+            max(getattr(s, side) for s in scenes) for side in ("width", "height")
+        )
+        if len(scenes) > 1:
+            self._equal(options.get("aspect"))
+        self.follows = any(scene.follows for scene in scenes)
+
+    def _equal(self, aspect: float | None) -> None:
+        """Give all scenes the size of the largest."""
+        enlarged = min(scene.enlarged for scene in self._scenes)
+        across = self.width / enlarged
+        head = max(enlarged * scene.words_above.height(across) for scene in self._scenes)
+        below = max(0.0 if s.follows else s.view[1] + s.foot for s in self._scenes)
+        self.height = max(self.height, head + below + MARGIN)
+        if aspect:
+            self.width = max(self.width, self.height * aspect)
+            self.height = self.width / aspect
+        for scene in self._scenes:
+            scene.fill(self.width, self.height, head, enlarged)
+
+    @property
+    def written(self) -> set[str]:
+        """Plain texts of all frames so far."""
+        return set().union(*(scene.written for scene in self._scenes))
+
+    def figure(self, dpi: float) -> Any:
+        """An empty figure of the frames' size."""
+        return self._scenes[0].figure(dpi)
+
+    def draw(self, figure: Any, at: int, **options: Any) -> None:
+        """Draw the state after ``at`` steps, as :meth:`Scene.draw`."""
+        self._at[at].draw(figure, at, **options)
