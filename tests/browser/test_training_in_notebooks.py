@@ -110,6 +110,27 @@ def test_curves_surface_and_network_end_with_the_window_and_what_is_below_scroll
     )
 
 
+@pytest.mark.parametrize("size", [(1134, 780), (1038, 815), (1518, 996)])
+@pytest.mark.parametrize("names", [("loss", "accuracy"), ("loss",)])
+def test_the_network_ends_with_the_window_in_whichever_row_it_stands(view, visit, size, names):
+    """As in JupyterLab, at 1440 by 900 also without the list of files: there a menu of examples
+    made a head of two lines, and 22 pixels were cut; without an accuracy all of it was below the
+    window (November 2026)."""
+    mg.manual_seed(0)
+    x, label = mg.data.disc(60, seed=0).tensors
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+    with viz.Live(model=model, points=x, labels=label, example=x[:2], every=1, share=None) as live:
+        for _ in range(3):
+            live.log(**dict.fromkeys(names, 0.5))
+    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = view(live.history)
+    panels = root.locator(".mt-panels").bounding_box()
+    for word in ("decision surface", "network"):
+        box = root.locator(".mt-panel", has_text=word).first.bounding_box()
+        assert box["y"] + box["height"] <= panels["y"] + panels["height"] + 1, word
+        assert box["height"] > 200
+
+
 def test_the_boundary_follows_the_model_between_the_cells(view, history):
     """Each end of it lies between the centres of two neighbours, anywhere, and not in steps."""
     surface = view(history).locator("svg[aria-label^='Decision']")

@@ -93,17 +93,27 @@ export function mount(
   }
 
   // The panels end with the window, and scroll, where two or more stand beside one another: the
-  // curves above, below them pictures of the height that is left.
+  // curves above, below them pictures that share the height that is left; those of the first row
+  // have it where it is too little for all.
   function fit() {
     const { panels } = parts,
       below = (part, other) => part.getBoundingClientRect().top - other.getBoundingClientRect().top,
       space = windowOf(root) - below(panels, root) - AROUND / 2,
-      square = panels.querySelector(".mt-square")?.parentElement,
-      above = square ? below(square, panels) + panels.scrollTop : 0,
+      around = new Map(), // by the place of a row: of its panels what is not picture
       ends = columnsOf(Infinity) > 1;
+    for (const square of panels.querySelectorAll(".mt-square")) {
+      const panel = square.parentElement,
+        row = Math.round(below(panel, panels) + panels.scrollTop),
+        rest = panel.offsetHeight - square.firstElementChild.getBoundingClientRect().height;
+      around.set(row, Math.max(around.get(row) ?? 0, Math.ceil(rest)));
+    }
+    const [above = 0] = around.keys(),
+      each = (rows) =>
+        (space - above + GAP - rows.reduce((sum, rest) => sum + rest + GAP, 0)) / rows.length,
+      shared = each([...around.values()]),
+      tall = shared < LOWEST ? Math.max(LOWEST, each([...around.values()].slice(0, 1))) : shared;
     panels.style.maxHeight = ends ? `${Math.round(Math.max(LEAST, space))}px` : "";
-    const tall = Math.round(Math.max(LOWEST, space - above - AROUND_SQUARE));
-    panels.style.setProperty("--mt-tall", ends ? `${tall}px` : "none");
+    panels.style.setProperty("--mt-tall", ends ? `${Math.floor(tall)}px` : "none");
     // by keys, too
     if (panels.scrollHeight > panels.clientHeight + 1) panels.setAttribute("tabindex", "0");
     else panels.removeAttribute("tabindex");
@@ -117,7 +127,6 @@ export function mount(
     WIDEST_SQUARE = 430,
     SINGLE = 653,
     FRAME = 26,
-    AROUND_SQUARE = 60, // the head of its panel, and what is around it
     LOWEST = 160,
     AROUND = 32; // as training.css has them
   const innerWidth = () => (root.clientWidth || 720) - AROUND;
