@@ -781,14 +781,25 @@ def test_what_the_functions_of_a_rule_do_is_told_to_a_tap_and_to_the_keyboard(sh
         means = viewer.locator(".mg-now .mg-means")
         said = "outer(a, b) is the table of all products"
         assert said in viewer.locator(".mg-formula").get_attribute("title")
-        means.get_by_text("?").click()
-        assert means.get_by_text(said).is_visible()
+        told, sentence = viewer.get_by_text(said), viewer.locator(".mg-say")
+        panel, before = viewer.locator(".mg-now"), sentence.bounding_box()
+        means.click()
+        assert told.is_visible() and means.get_attribute("aria-expanded") == "true"
+        box, now = told.bounding_box(), panel.bounding_box()
+        assert sentence.bounding_box() == before, "the sentence of the step stays"
+        assert panel.evaluate("e => e.scrollHeight <= e.clientHeight")
+        assert box["y"] >= now["y"] + now["height"] - 1 and box["x"] + box["width"] <= width
         axe(visit.page, ".mg-root")
-        means.locator("summary").focus()
+        means.focus()
         visit.page.keyboard.press("Enter")
-        assert means.get_by_text(said).is_hidden() and step_of(viewer) == k
+        assert told.count() == 0 and step_of(viewer) == k
         visit.page.keyboard.press("Space")
-        assert means.get_by_text(said).is_visible() and step_of(viewer) == k
+        assert told.is_visible() and step_of(viewer) == k
+        visit.page.keyboard.press("Escape")
+        assert told.count() == 0 and not viewer.evaluate("e => e.matches('.mg-stage')")
+        means.click()
+        to(viewer, k - 1)
+        assert told.count() == 0, "another step has another formula"
     viewer = show(trace, 1280, step=1)
     assert viewer.locator(".mg-now .mg-means").is_hidden(), "no function, nothing to tell"
 

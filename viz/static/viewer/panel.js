@@ -35,6 +35,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
   const curve = drawCurve(trace, t, inputs),
     shown = drawParts({ role: "status", "aria-live": "polite" });
   const { box, badge, formula, sums, say } = shown;
+  // What the functions in the formula do, over what is below: the step's sentence stays in sight.
+  const meaning = h("p", { class: "mg-meaning", role: "status", hidden: true });
+  function explain(on) {
+    meaning.hidden = !on;
+    meaning.textContent = on ? formula.title : "";
+    shown.means.setAttribute("aria-expanded", on);
+  }
+  explain(false);
+  shown.means.addEventListener("blur", () => explain(false));
   let measuredAt = "",
     scale = 1; // of the formulas, but on the stage
   const names = namesOf(trace),
@@ -45,9 +54,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     const badge = h("span", { class: "mg-badge" }),
       formula = h("div", { class: "mg-formula" }),
       sums = h("div", { class: "mg-sums" }),
-      meaning = h("p"); // of the functions in the formula
-    const about = { class: "mg-fold", "aria-label": t("meaning"), title: t("meaning") },
-      means = h("details", { class: "mg-means" }, h("summary", about, "?"), meaning);
+      about = { class: "mg-fold mg-means", "aria-label": t("meaning"), title: t("meaning") },
+      means = h("button", { ...about, onclick: () => explain(meaning.hidden) }, "?");
     const pass = h("span", { class: "mg-pass" }),
       opening = h("p", { class: "mg-opening" }), // on the stage, before the first step
       say = h("p", { class: "mg-say", ...spoken });
@@ -60,7 +68,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       trace.passes?.length > 0 && pass,
       say,
     );
-    return { box, badge, formula, sums, means, meaning, pass, opening, say };
+    return { box, badge, formula, sums, means, pass, opening, say };
   }
   // What the steps find, of what is named first: the outputs' values, the inputs' adjoints.
   function found(state) {
@@ -91,14 +99,14 @@ export function drawPanel(trace, t, stateAt, inputs) {
   // of an operation that fails stands above already.
   // preview: the final state, where it may be told before the first step.
   function fill(parts, k, state, preview = null) {
-    const { badge, formula, sums, means, meaning, pass, opening, say } = parts;
+    const { badge, formula, sums, means, pass, opening, say } = parts;
     const step = k > 0 ? steps[k - 1] : null;
     const partial = isPartial(step) && say.closest(".mg-stage"); // elsewhere the sentence says so
     badge.textContent = step ? phaseOf(step, t) + (partial ? t("soFar") : "") : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    formula.title = meaning.textContent = explained(step?.formula ?? [], t);
+    formula.title = explained(step?.formula ?? [], t);
     means.hidden = !formula.title;
     const { decides, fails, nonfinite } = step ?? { fails: true };
     const needed = Boolean(decides || fails || nonfinite);
@@ -155,6 +163,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
 
   return {
     box,
+    meaning,
     say,
     renew: () => curve?.renew(),
     // What comes next, before its answer: the left side of its formula.
@@ -166,6 +175,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
       shown.means.hidden = true;
+      explain(false);
       curve?.update(null);
       const what = columnName({ key: columnOf(step) }, t),
         asks = sign?.text === "+=" ? "stageAdd" : "stageAsk";
@@ -174,7 +184,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
       fitted(shown);
     },
     update(k, state, preview) {
+      const before = formula.title;
       tell(say, fill(shown, k, state, preview));
+      if (formula.title !== before) explain(false);
       fitted(shown);
       curve?.update(steps[k - 1], state);
     },
