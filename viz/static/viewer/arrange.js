@@ -46,8 +46,14 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   // in a low window beside a graph of which no two lines would be seen above it
-  if (space < LOW && flat.height > space / 3 && widthOf(table.levels) <= side)
+  const narrowest = widthOf(table.levels);
+  if (space < LOW && flat.height > space / 3 && narrowest <= side)
     return { level: table.levels, side, scrolls: true };
+  // or that would have no place above three rows of the table
+  if (space < LOWEST + BETWEEN + LOWEST_TABLE) {
+    const most = Math.round((inner - BETWEEN) * VIEW_SHARE);
+    return { level: table.levels, side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
+  }
   return long || widthOf(0) > side ? null : { level: 0, side };
 }
 

@@ -1,6 +1,6 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
-import { arrangeParts, TWO_COLUMNS, windowOf } from "./arrange.js";
+import { arrangeParts, isPhone, TWO_COLUMNS, windowOf } from "./arrange.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
 import { columnAt, h, nodeAt, note, onceDrawn } from "./dom.js";
@@ -102,7 +102,7 @@ function show(el, given, options, t) {
   let begun = false, // the parts are there and may be drawn
     settled = false, // the reader's choices from here on are told to the host
     dragged = null, // runs out where the dragged slider rests
-    arrangedAt = 0,
+    arrangedAt = [], // the width of the viewer, the height of its window
     smoothly = true, // how the picture moves to the present step, when the task has drawn it
     fold = folder(trace),
     structure = null; // of this Trace, once another one has been compared with it
@@ -290,8 +290,9 @@ function show(el, given, options, t) {
 
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
-    arrangedAt = root.clientWidth;
-    root.classList.toggle("mg-low", windowOf(root) < LOW_WINDOW);
+    arrangedAt = [root.clientWidth, windowOf(root)];
+    root.classList.toggle("mg-low", arrangedAt[1] < LOW_WINDOW);
+    views.reserve(stage.on());
     panel.reserve(root);
     const how = { tableShown: chosen.table || !views.width(), stage: stage.on() },
       moved = arrangeParts(root, main, { graph, table, source, views, ...how });
@@ -417,15 +418,20 @@ function show(el, given, options, t) {
   listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views });
   const paper = listenPrint(clock, n, table);
 
-  // the height changes at many a step
-  const watcher = new ResizeObserver(
-    () => (root.clientWidth !== arrangedAt || stage.on()) && arrange(),
-  );
+  // the height changes at many a step; that of a phone's window while its page scrolls
+  const resized = () =>
+    (stage.on() ||
+      root.clientWidth !== arrangedAt[0] ||
+      (!isPhone(root) && windowOf(root) !== arrangedAt[1])) &&
+    arrange();
+  const watcher = new ResizeObserver(resized),
+    higher = () => requestAnimationFrame(resized); // a notebook's page follows its window
   function destroy() {
     clock.stop();
     clearTimeout(dragged);
     stage.destroy();
     watcher.disconnect();
+    removeEventListener("resize", higher);
     paper();
     root.remove();
   }
@@ -438,6 +444,7 @@ function show(el, given, options, t) {
   views.begin();
   settled = true;
   watcher.observe(root);
+  addEventListener("resize", higher);
   arrange();
   stage.set(Boolean(options.stage));
   const { go, at } = clock,

@@ -2,9 +2,10 @@
 // beside?, width?, make(host)}. `title` is what readers see, in each language; `ready` says whether
 // a Trace has what the view needs, `asked` whether it opens by itself, `beside` whether it stands
 // beside the controls and not in the table's place, `width` the least of its column beside a graph,
-// in pixels. `make` gives {box, update(k, step, state, asked), fit?(stage, by)}: update is
-// called at every move of the clock; asked: the next step, where the stage asks for what it writes;
-// fit once that is laid out; by: the reader wants letters so many times as large.
+// in pixels. `make` gives {box, aside?, update(k, step, state, asked), reserve?(stage), fit?(stage,
+// by)}: aside stands below the title; update is called at every move of the clock; asked: the next
+// step, where the stage asks for what it writes; reserve before the parts are arranged at a width;
+// fit once they are laid out; by: the reader wants letters so many times as large.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -63,6 +64,7 @@ export function viewShelf(host, wanted = [], before = null) {
         null,
         h("span", null, name),
         h("span", { class: "mg-shut" }, close),
+        made.aside,
       );
       const figure = h(
         "figure",
@@ -104,6 +106,7 @@ export function viewShelf(host, wanted = [], before = null) {
         .forEach((view) => set(view, true)),
     update: (...now) => open.forEach((one) => one.update(...now)),
     next: () => open.get("predict")?.next(),
+    reserve: (stage) => open.forEach((one) => one.reserve?.(stage)),
     fit: (...how) => open.forEach((one) => one.fit?.(...how)),
   };
 }

@@ -13,7 +13,8 @@ import { passText } from "../speech.js";
 import { readShape } from "./array_questions.js";
 import { asked, misconception, near } from "./questions.js";
 
-const STILL = { preventScroll: true };
+const STILL = { preventScroll: true },
+  QUESTIONS_MEASURED = 3; // the longest
 
 export const predictView = {
   name: "predict",
@@ -37,19 +38,37 @@ export const predictView = {
       result = announced();
     const form = drawForm(t, answer),
       asking = h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
-      box = h("div", { class: "mg-asking" }, asking, form.box, result, score.box);
+      box = h("div", { class: "mg-asking" }, asking, form.box, result);
     let place = null, // the question that was shown last
+      reservedAt = -1, // the width for which the height of the questions is kept
+      stays = quiz.passed > 0, // what is said is of no question, or of the one before
       refused = false, // a step was wanted while it stands there
       checked = ""; // what was typed on the stage when its next step was wanted
     const open = gate((to) => {
       const barrier = quiz.next(0);
       if (barrier < 0 || to <= barrier) return to;
       refused = barrier === at();
-      if (refused) result.replaceChildren(t("answerFirst"));
+      if (refused) say([t("answerFirst")]);
       return barrier;
     });
+    if (stays)
+      result.append(
+        t("predictFrom", { step: quiz.next(0) + 1, n: quiz.passed }),
+        " ",
+        h("button", { class: "mg-fold", onclick: askAll }, t("predictAll", { n: quiz.open })),
+      );
     function toQuestion() {
       host.advance(quiz.next(0));
+    }
+    function askAll() {
+      quiz.askAll();
+      stays = false;
+      toQuestion();
+    }
+    function say(text, answered = null) {
+      result.replaceChildren(...text);
+      result.classList.toggle("mg-refused", answered?.correct === false);
+      stays = answered !== null;
     }
     // A reader whose focus is in the viewer types at once, on a phone where the keyboard is there;
     // of one who answers the focus stays here.
@@ -66,6 +85,7 @@ export const predictView = {
       score.show();
       place = `${i} ${here}`;
       if (place !== before) form.clear();
+      if (place !== before && !stays) result.replaceChildren();
       const asks = refused || place !== before,
         types = asks && !matchMedia("(pointer: coarse)").matches;
       if (within || (reads && (here ? types : before === null)))
@@ -75,9 +95,13 @@ export const predictView = {
     function answer(text) {
       const k = quiz.next(at());
       if (k < 0 || k !== at()) return;
+      // Enter, once more than needed: what is said of the question before is still to be read
+      if (text !== null && !text.trim()) {
+        if (!stays) say([t("answerFirst")]);
+        return form.again();
+      }
       const told = judge(host, quiz, k, text);
-      result.replaceChildren(...told.say);
-      result.classList.toggle("mg-refused", !told.correct);
+      say(told.say, told.entry);
       if (!told.entry) return form.again();
       quiz.answered.add(k);
       host.log(told.entry);
@@ -85,8 +109,29 @@ export const predictView = {
     }
     return {
       box,
+      aside: score.box,
       update: show,
       destroy: open,
+      // The height of the longest questions, and of the way to one, so that what is below never
+      // moves.
+      reserve(stage) {
+        const wide = stage ? 0 : asking.offsetWidth; // on the stage the graph needs the height
+        if (reservedAt === wide) return;
+        reservedAt = wide;
+        asking.style.minHeight = "";
+        if (stage) return;
+        const asked = quiz.longest().map((k) => [k, quiz.asking[k]]);
+        const copies = [...asked, [trace.steps.length - 1]].map((what) => {
+          const { which, box, show } = drawQuestion(trace, t);
+          show(...what);
+          return h("div", { class: "mg-asked mg-beside" }, which, box);
+        });
+        for (const { style } of copies) style.width = `${wide}px`;
+        box.append(...copies);
+        const heights = copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height));
+        copies.forEach((copy) => copy.remove());
+        asking.style.minHeight = `${Math.max(0, ...heights)}px`;
+      },
       // On the stage: what is typed is checked once, else the value is shown. Whether a question
       // stands at this step.
       next() {
@@ -107,12 +152,22 @@ function questionsOf(trace, answers, at) {
     shapeOf = (id) => byId.get(id).shape ?? [],
     asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, shapeOf));
   const given = answers.map((a) => a.step),
-    open = (what, i) => i >= at && what && !given.includes(i),
-    passed = asking.some(open) ? at : 0,
-    answered = new Set([...given, ...[...asking.keys()].slice(0, passed)]);
+    open = [...asking.keys()].filter((i) => asking[i] && !given.includes(i)),
+    passed = open.at(-1) >= at ? open.filter((i) => i < at) : [],
+    answered = new Set([...given, ...passed]);
+  // how long a question is, in letters, about
+  const length = (i) =>
+    nodeName(byId.get(trace.steps[i].node)).length * 2 +
+    (asking[i].kind === "element" ? 20 : 0) +
+    (trace.steps[i].phase === "accumulate" ? 30 : 0) +
+    (trace.steps[i].entries ? 99 : 0);
   return {
     asking,
     answered,
+    passed: passed.length,
+    open: open.length,
+    askAll: () => passed.forEach((i) => answered.delete(i)),
+    longest: () => [...open].sort((a, b) => length(b) - length(a)).slice(0, QUESTIONS_MEASURED),
     tries: new Map(),
     // index of the next step that asks
     next: (k) => asking.findIndex((what, i) => i >= k && what && !answered.has(i)),
@@ -153,7 +208,7 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
   return { say: [t(word, told)], correct, entry };
 }
 
-// What was asked: the next question stands above its answer.
+// What was asked: the next question stands beside its answer.
 function askedOf({ columns, steps }, t, k, { kind, index }) {
   const [node, key] = steps[k].writes[0];
   if (kind === "shape") return `${t("shapeOf")}${node}`;
@@ -268,13 +323,14 @@ function drawQuestion(trace, t, go) {
 // How many were right, at the first try too, how many were shown, and all answers, to be kept.
 function drawScore(t, { answers, hosted }) {
   const note = h("span", { class: "mg-note" }),
+    reached = { tabindex: "0", role: "group", "aria-label": t("answers") },
     list = h("ol", { class: "mg-log" }),
     save = h("a", { class: "mg-fold", download: "answers.json", href: "data:," }, t("download")),
     box = h(
       "details",
       { class: "mg-score-of" },
       h("summary", null, t("answers"), " ", note),
-      list,
+      h("div", { class: "mg-scroll mg-given", ...reached }, list),
       !hosted && save,
     );
   // a value that was only asked for is no answer; after a wrong one it is

@@ -1,0 +1,132 @@
+"""The panel of predict mode: what is said of an answer belongs to one question, where the questions
+begin is said, and neither moves what is below.
+"""
+
+import numpy as np
+import pytest
+from minigrad.viz import page
+from minigrad.viz.layout import with_layout
+
+import minigrad as mg
+from minigrad.watch import trace_function
+from tests.browser.conftest import step_at, step_of
+from tests.browser.test_page_widths import LOW_NOTEBOOK, NOTEBOOK, two_layers
+
+pytestmark = pytest.mark.browser
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return trace_function(f, 2.0, 5.0, mode="reverse")
+
+
+def test_a_verdict_names_the_previous_question_and_stays_until_something_is_typed(
+    show, visit, trace
+):
+    viewer, tab = show(trace, views=["predict"], step=2), visit.page
+    told, field = viewer.locator(".mg-asking .mg-sumup"), viewer.get_by_label("Your answer")
+    verdict = "Previous question, value of v1: 0.6931 is right."
+    field.fill("ln 2")
+    tab.keyboard.press("Enter")
+    assert told.inner_text() == verdict
+    assert "value of v2" in viewer.locator(".mg-question").inner_text()
+    tab.keyboard.press("Enter")
+    viewer.get_by_role("button", name="Check").click()
+    assert told.inner_text() == verdict and step_of(viewer) == 3, "an Enter more than needed"
+    field.fill("7")
+    tab.keyboard.press("Enter")
+    assert told.inner_text().startswith("7 is not right."), "of the question that stands there"
+    tab.keyboard.press("ArrowLeft")
+    viewer.get_by_role("button", name="Back", exact=True).click()
+    assert step_of(viewer) == 2 and told.inner_text() == "", "a hint goes with its question"
+    viewer.get_by_role("button", name="Go there").click()
+    field.fill("")
+    tab.keyboard.press("Enter")
+    assert told.inner_text() == "Answer first, or press Show me."
+    viewer = show(trace, views=["predict"], step=2, lang="zh")
+    viewer.locator(".mg-answer").fill("3")
+    tab.keyboard.press("Enter")
+    tab.keyboard.press("Enter")
+    assert viewer.locator(".mg-asking .mg-sumup").inner_text() == (
+        "上一题（v1 的值）：正确的是 0.6931，你写的是 3。"
+    )
+
+
+def test_where_the_questions_begin_is_said_and_all_can_be_asked(show, visit, trace):
+    k = step_at(trace, "primal", "v4") - 1
+    for lang, said, button in (
+        ("en", f"The questions begin at step {k + 1}; left out before it: 3.", "Ask all 13"),
+        ("zh", f"提问从第 {k + 1} 步开始；之前略过 3 题。", "全部 13 题都问"),
+    ):
+        viewer = show(trace, views=["predict"], step=k, lang=lang)
+        told = viewer.locator(".mg-asking .mg-sumup")
+        assert told.inner_text() == f"{said} {button}"
+        told.get_by_role("button").click()
+        assert step_of(viewer) == 2 and told.inner_text() == ""
+        assert viewer.locator(".mg-answer").evaluate("e => e === document.activeElement")
+        visit.page.keyboard.type("ln 2")
+        visit.page.keyboard.press("Enter")
+        assert step_of(viewer) == 3, "and none of them is left out"
+    for step in (0, 2, len(trace["steps"])):
+        viewer = show(trace, views=["predict"], step=step)
+        assert viewer.locator(".mg-asking .mg-sumup").inner_text() == "", "all are asked"
+    given = [
+        {"step": s, "node": "", "column": "v", "answer": 0, "correct": True} for s in (2, 3, 4)
+    ]
+    options = {"views": ["predict"], "step": k, "answers": given}
+    text = page.embed(with_layout(trace))
+    visit.page.evaluate("([text, options]) => show(text, options)", [text, options])
+    assert viewer.locator(".mg-asking .mg-sumup").inner_text() == "", "all before are answered"
+
+
+ANSWERED = """async (root, parts) => {
+    const slider = root.querySelector(".mg-bar .mg-slider"),
+        field = root.querySelector(".mg-answer"),
+        inside = root.querySelector(".mg-beside-controls .mg-inside"), seen = [];
+    const look = () => seen.push([
+        ...[".mg-beside-controls .mg-panel", ".mg-now", ".mg-left", ".mg-graph"].flatMap((part) => {
+            const { top, height } = root.querySelector(part).getBoundingClientRect();
+            return [top, height].map((px) => Math.round(px * 10));
+        }),
+        inside.scrollHeight <= inside.clientHeight, // all of it is seen
+    ]);
+    look();
+    for (const _ of parts) {
+        slider.value = parts.length;
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        await null;
+        if (field.parentElement.hidden) break;
+        look();
+        const at = () => Number(root.querySelector(".mg-counter").textContent.split("/")[0]),
+            k = at();
+        for (const text of ["no answer at all", parts[k], "(17, 19)", parts[k]]) {
+            if (at() > k) break;
+            field.value = text;
+            field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+            await null;
+            look();
+        }
+    }
+    return seen;
+}"""
+
+
+@pytest.mark.parametrize("size", [LOW_NOTEBOOK, NOTEBOOK, (1280, 800), (1440, 900), (390, 844)])
+def test_no_question_and_nothing_that_is_said_of_an_answer_moves_what_is_below(
+    show, visit, trace, size
+):
+    """A message of two lines made the panel 20 pixels higher, and cut the graph (November 2026)."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=s) for s in [(4, 3), (3, 5), (5,), (5, 2), (2,)]]
+    for one in (trace, trace_function(two_layers, *arrays, mode="reverse")):
+        viewer = show(one, *size, views=["predict"], step=len(one["steps"]))
+        products = [step.get("contribs", [{}]) for step in one["steps"]]
+        texts = [str((first or [{}])[0].get("product", "123.456")) for first in products]
+        seen = viewer.evaluate(ANSWERED, texts)
+        assert len(seen) > 20 and all(places == seen[0] for places in seen)
+        assert seen[0][-1], "all of it is seen"
+        assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
