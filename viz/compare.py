@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.display import traced_in_reverse
-from minigrad.viz.export import save
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
@@ -97,6 +96,8 @@ class Comparison(StepperDocument):
         options of :func:`minigrad.viz.save`; returns its path. Raises ValueError for another
         ending.
         """
+        from minigrad.viz.export import save
+
         if Path(path).suffix.lower() not in (".svg", ".png"):
             return super().save(Path(path), **options)
         told = {**self.still, "difference": "\n".join(self._told())}
