@@ -55,6 +55,8 @@ export const decidedLines = () => [];
 """
 }
 """Its sentences in one pass over numbers that is told in English and decides nothing."""
+IN_ENGLISH = {"viewer/phrases.js": '\nexport const rebuilt = () => "";\n'}
+"""Its sentences where all are told as the Trace has them."""
 OF_ONE_TRACE = {
     "viewer/beside.js": """
 export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
@@ -131,7 +133,7 @@ def script(
     stands for missing words of others). first: the modules whose exports are used; of "viewer"
     alone, ``mountTrace``.
     """
-    instead = of_numbers() if only_numbers(without) else {}
+    instead = (of_numbers() if only_numbers(without) else {}) | (IN_ENGLISH if lang == "en" else {})
     for name in without:
         instead |= INSTEAD.get(name, {})
     modules: dict[Path, str] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import PHASES, SPACED
@@ -179,12 +180,15 @@ def _grouped(tokens: list[Mapping[str, Any]]) -> list[TextRun]:
 
 
 def plain(pieces: Iterable[TextRun]) -> str:
-    """Runs as plain text, v1 for v₁ and x^2 for x²."""
-    out, level = "", 0
-    for run in pieces:
-        raised = run.level > max(level, 0)
-        out += RAISED.get(run.text, f"^{run.text}") if raised else run.text
-        level = run.level
+    """Runs as plain text, v1 for v₁, x^2 for x², and a^(b − 1)."""
+    out, last = "", 0
+    for level, found in groupby(pieces, lambda run: run.level):
+        first, *rest = [run.text for run in found]
+        if level > max(last, 0):
+            whole = "".join((first, *rest))
+            first = f"^({whole})" if " " in whole else RAISED.get(first, f"^{first}")
+            rest = [] if " " in whole else rest
+        out, last = "".join((out, first, *rest)), level
     return out.replace("\u2009", " ").strip()
 
 
@@ -197,9 +201,12 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return any(t["t"] == "sym" or any(map(symbolic, inner_formulas(t))) for t in tokens)
 
     sides: list[list[Mapping[str, Any]]] = [[]]
+    depth = 0
     for token in step.get("formula") or ():
-        relation = token["t"] == "op" and token.get("text") in ("=", "+=", "→", "≈", "←")
-        if relation and token["text"] == "→":
+        text = token.get("text") if token["t"] == "op" else None
+        depth += {"(": 1, ")": -1}.get(text or "", 0)
+        relation = not depth and text in ("=", "+=", "→", "≈", "←")
+        if relation and text == "→":
             break
         if relation:
             sides.append([])

@@ -7,34 +7,61 @@ says as data, as ``static/viewer/speech.js`` does (a browser test holds the two 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import caption, plain, rule_of, runs, symbol_runs
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace import Divergence
-from minigrad.trace.text import EXPLAINED, REASONS, pass_place, seeds
+from minigrad.trace.text import EXPLAINED, REASONS, is_sign, pass_place, seeds
+from minigrad.watch.notation import Tokens, broadcast_axes, slope
 
 LONGEST = 30
 """Characters of a question in a card."""
 _OVER = "\u0305"
 """The bar over each letter of a longer name."""
-TOLD = ("primal", "tangent", "free", "update")
-"""Phases whose sentence needs nothing but the node and its value."""
+LONGEST_MADE, LONGEST_SLOPE = 40, 24
+"""Characters of an expression beside the name of what it makes, and of a derivative."""
 
 
-def names_of(trace: Mapping[str, Any]) -> dict[str, str]:
-    """How each node is called in a sentence, by its id; behind an arrow, by an edge's, its end with
-    how it is made."""
-    names = {node["id"]: plain(symbol_runs(node["label"])) for node in trace["nodes"]}
-    made = {node["id"]: plain(runs(node.get("expr") or ())) for node in trace["nodes"]}
-    ends = ((edge["id"], edge["dst"]) for edge in trace["edges"])
-    return names | {f"→{e}": " = ".join(filter(None, (names[to], made[to]))) for e, to in ends}
+class Names(NamedTuple):
+    """What sentences say of a Trace's nodes: how each is called, by its id, and how it is made; the
+    nodes and edges themselves; how many operands each has; and of an operand that occurs more than
+    once which of them an edge comes from, counted from 1."""
+
+    called: dict[str, str]
+    made: dict[str, str]
+    nodes: dict[str, Mapping[str, Any]]
+    edges: dict[str, Mapping[str, Any]]
+    operands: Mapping[str, int]
+    which: dict[str, int]
+
+    def equal(self, node: str) -> str:
+        """v2 = a · b, where the expression is short enough for a sentence."""
+        name, made = self.called[node], self.made[node]
+        return f"{name} = {made}" if 0 < len(made) <= LONGEST_MADE else name
 
 
-def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
+def names_of(trace: Mapping[str, Any]) -> Names:
+    """The names that sentences use."""
+    nodes = {node["id"]: node for node in trace["nodes"]}
+    alike: dict[tuple[str, str], list[str]] = {}
+    for edge in sorted(trace["edges"], key=lambda edge: edge["slot"]):
+        alike.setdefault((edge["src"], edge["dst"]), []).append(edge["id"])
+    return Names(
+        {name: plain(symbol_runs(node["label"])) for name, node in nodes.items()},
+        {name: plain(runs(node.get("expr") or ())) for name, node in nodes.items()},
+        nodes,
+        {edge["id"]: edge for edge in trace["edges"]},
+        Counter(edge["dst"] for edge in trace["edges"]),
+        {e: i for same in alike.values() if len(same) > 1 for i, e in enumerate(same, 1)},
+    )
+
+
+def sentence(step: Mapping[str, Any], t: Words, names: Names) -> str:
     """The sentence of a step, in the language of ``t``."""
     if not t.foreign:
         return str(step.get("say") or "")
@@ -130,25 +157,182 @@ def _reckoned(step: Mapping[str, Any], result: str, t: Words) -> str:
     return f"{rule} = {result}" if rule and rule != result else result
 
 
-def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
-    phase, said = step.get("phase"), str(step.get("say") or "")
-    written, part = (
-        (step.get("writes") or [[None, None, None]])[0],
-        (step.get("contribs") or [None])[0],
-    )
-    value, node = short(written[2]), names.get(step["node"], step["node"])
+def _phrase(step: Mapping[str, Any], t: Words, names: Names) -> str:
+    """What the step does, from its fields alone."""
+    phase, node = step.get("phase"), names.nodes[step["node"]]
+    column, written = (step.get("writes") or [[None, None, None]])[0][1:]
+    blanks = {"node": names.called[node["id"]], "value": short(written)}
     if phase == "seed":
-        kind = "d" if written[1] == "d" else "one" if value == "1" else "g"
-        return t(f"say_seed_{kind}", node=node, value=value)
+        kind = "d" if column == "d" else "one" if blanks["value"] == "1" else "g"
+        return t(f"say_seed_{kind}", **blanks)
     if phase in ("adjoint", "accumulate"):
-        sent = short(part["product"]) if part else value
-        so_far = t("soFar") if said.endswith(" so far.") else ""
-        sender = "、".join(names.get(f"→{edge}", edge) for edge in step["edges"])
-        blanks = {"node": node, "value": value, "soFar": so_far, "from": sender}
-        blanks["part"] = _reckoned(step, sent, t)
-        summed = t("say_broadcast", **blanks) if "was broadcast" in said else ""
-        return summed + t(f"say_{phase}", **blanks)
-    return t(f"say_{phase}", node=node, value=_reckoned(step, value, t)) if phase in TOLD else said
+        return _sent(step, t, names) + _received(step, blanks, t)
+    rule = _reckoned(step, blanks["value"], t)
+    if phase == "tangent":
+        if told := _derivatives(step, t, names):
+            return told + t("colon") + t("say_tangent", **blanks)
+        return t("say_tangent", node=names.equal(node["id"]), value=rule)
+    if phase == "primal" and not step["writes"]:
+        return t("say_unkept", **blanks)
+    if phase == "primal":
+        again = t("say_again") if "keep" in step else ""
+        if node["kind"] in ("input", "param", "const"):
+            blanks["node"] = f"{t(node['kind'])} {blanks['node']}"
+        return again + t("say_primal", node=blanks["node"], value=rule) + _memory(node, t, names)
+    if phase == "free" and "memory" in node:
+        return t("say_unread", bytes=f"{node['memory'].get('bytes', 0):,}", **blanks)
+    if phase == "free":
+        told = "、".join(names.called[n] for n in step.get("free") or [node["id"]])
+        holds = "、".join(names.called[n] for n in step.get("holds", ()))
+        return t("say_free", **{"names": told, "from": holds and t("say_out_of", holds=holds)})
+    if phase == "update":
+        return _updated(step, blanks, rule, t, names)
+    return str(step.get("say") or "")
+
+
+def _memory(node: Mapping[str, Any], t: Words, names: Names) -> str:
+    """In which memory of a program a result lies."""
+    memory = node.get("memory", {})
+    if "of" in memory:
+        return t("say_view", node=names.called[memory["of"]])
+    return t("say_at", at=f"{memory['at']:,}") if "at" in memory else ""
+
+
+def _operand(edge: str, t: Words, names: Names) -> str:
+    """The operand that an edge comes from; of several that are alike, which of them."""
+    name = names.called[names.edges[edge]["src"]]
+    return t("say_which", n=names.which[edge], node=name) if edge in names.which else name
+
+
+def _derivatives(step: Mapping[str, Any], t: Words, names: Names) -> str:
+    """The derivatives of the operation that sends or receives, by which operand, where it has
+    several: sin b 的导数是 cos b = 0.2837. "" where the step has none."""
+    parts = step.get("contribs") or []
+    to = {names.edges[part["edge"]]["dst"] for part in parts}
+    rules = _rules(rule_of(step), len(parts))
+    slopes = [_slope(*one) for one in zip(rules, parts, strict=False)]
+    if len(to) != 1 or not slopes or None in slopes:
+        return ""
+    (made,) = to
+    blanks = {"made": names.made[made], "slope": slopes[0]}
+    if names.operands[made] == 1:
+        return t("say_derivative", **blanks)
+    by = [_operand(part["edge"], t, names) for part in parts]
+    told = [t("say_by", to=one, slope=slope) for one, slope in zip(by, slopes, strict=True)]
+    return t("say_derivatives", made=blanks["made"], slopes=t("comma").join(told))
+
+
+def _rules(rule: Tokens, count: int) -> list[Tokens]:
+    """The terms of a rule, one for each of so many operands; none where they cannot be told
+    apart."""
+    if count == 1:
+        return [rule]
+    terms: list[Tokens] = [[]]
+    depth = 0
+    for i, token in enumerate(rule):
+        text = token["text"] if token["t"] == "op" else ""
+        if not depth and text in ("+", "−") and not is_sign(rule, i):
+            terms.append([] if text == "+" else [token])
+            continue
+        depth += {"(": 1, ")": -1}.get(text, 0)
+        terms[-1].append(token)
+    return terms if len(terms) == count else []
+
+
+def _slope(rule: Tokens, part: Mapping[str, Any]) -> str | None:
+    """The derivative by which a rule multiplies an adjoint or a tangent, in symbols and, of one
+    number, as a number: cos x2 = 0.2837. None where it is no product of real numbers."""
+    local, told = part.get("local"), [part[key] for key in ("upstream", "product")]
+    if any(map(_is_complex, [*told, local])) or (local is None and "pointwise" not in part):
+        return None
+    fractions = [token["num"][0] for token in rule if token["t"] == "frac"]
+    if not rule or any(str(first.get("text")).startswith("∂") for first in fractions):
+        return "0" if _is_zero(local) else None  # no rule is known, or one that is 0
+    made = plain(runs(slope(rule)))
+    if isinstance(local, dict) or local is None:
+        return made
+    found = short(local)
+    return found if made == found or len(made) > LONGEST_SLOPE else f"{made} = {found}"
+
+
+def _is_complex(value: Any) -> bool:
+    """Whether a value is complex, or an array of complex numbers."""
+    told = value if isinstance(value, dict) else {}
+    return "re" in told or str(told.get("dtype", "")).startswith("complex")
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a value is 0, or an array of zeros."""
+    return value == 0 or (isinstance(value, dict) and value.get("min") == value.get("max") == 0)
+
+
+def _sent(step: Mapping[str, Any], t: Words, names: Names) -> str:
+    """What is sent along which edge, and why so much."""
+    edges, part = step["edges"], (step.get("contribs") or [{}])[0]
+    product = short(part["product"]) if part else short(step["writes"][0][2])
+    senders = [names.edges[edge]["dst"] for edge in edges]
+    to = _operand(edges[0], t, names) if edges else names.called[step["node"]]
+    blanks = {"from": "、".join(map(names.called.__getitem__, senders)), "to": to}
+    made = "、".join(map(names.equal, senders))
+    blanks |= {"part": _reckoned(step, product, t), "made": made}
+    axes, whole = _summed(step, part)
+    if len(edges) != 1 or not axes:
+        if told := _derivatives(step, t, names):
+            return told + t("colon") + t("say_sends", **{**blanks, "part": product})
+        return t("say_sends", **{**blanks, "from": made})
+    blanks["axes"] = ", ".join(map(str, axes))
+    if len(axes) > 1 or len(whole) != 2:
+        return t("say_spread", **blanks)
+    lines = t("say_columns" if axes[0] else "say_rows")
+    return t("say_spread_lines", n=whole[axes[0]], lines=lines, **blanks)
+
+
+def _summed(
+    step: Mapping[str, Any], part: Mapping[str, Any]
+) -> tuple[tuple[int, ...], Sequence[int]]:
+    """Where what is sent is a sum that undoes a broadcast, the axes of the sum, and the shape of
+    what they are axes of."""
+    whole, own = (
+        value["shape"] if isinstance(value, dict) and "shape" in value else []
+        for value in (part.get("upstream"), part.get("product"))
+    )
+    pairs = zip(reversed(own), reversed(whole), strict=False)
+    fits = len(own) <= len(whole) and all(n in (1, m) for n, m in pairs)
+    if not fits or rule_of(step)[:1] != [{"t": "fn", "text": "sum"}]:
+        return (), whole
+    return broadcast_axes(whole, own), whole
+
+
+def _received(step: Mapping[str, Any], blanks: dict[str, str], t: Words) -> str:
+    """What the adjoint is afterwards."""
+    part = (step.get("contribs") or [{}])[0]
+    before = "before" in part and short(part["before"])
+    signs = [token["text"] for token in step["formula"] if token["t"] == "op"]
+    if "→" in signs and "+=" not in signs:  # the engine has another adjoint than the sum
+        was = t("say_was", before=before) if before else ""
+        return t("say_other", was=was, **blanks)
+    if before:
+        return t("say_accumulate", before=before, **blanks)
+    if step["phase"] == "accumulate":
+        return t("say_now", **blanks)
+    return t("say_adjoint", soFar=t("soFar") if step.get("partial") else "", **blanks)
+
+
+def _updated(
+    step: Mapping[str, Any], blanks: dict[str, str], rule: str, t: Words, names: Names
+) -> str:
+    """A parameter after an optimiser's step, or another adjoint than the sum of what was sent."""
+    formula = step["formula"]
+    (written, column, value), *_ = step["writes"]
+    if column == "v":
+        states = [plain(runs(tokens)) for tokens in step.get("state", ())]
+        told = states and not isinstance(value, dict)  # of arrays the numbers would be too many
+        blanks["more"] = t("say_with", states=t("comma").join(states)) if told else ""
+        blanks |= {"owner": names.nodes[written]["op"], "old": names.called[step["reads"][0][0]]}
+        return t("say_update", **{**blanks, "value": rule})
+    if [token.get("text") for token in formula[1:2]] == ["+="]:
+        return t("say_outside", part=short(formula[-1]["value"]), **blanks)
+    return t("say_replaced", **blanks)
 
 
 def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:

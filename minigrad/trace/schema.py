@@ -275,6 +275,7 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         field_of(step, "line", is_line, where, "a line number from 1", 1)
         for tokens in field_of(step, "state", list_of(is_list), where, "a list of formulas", []):
             _tokens(tokens, f"{where}.state")
+        field_of(step, "partial", is_truth, where, "true or false", False)
         _contributions(step, where, edges)
         _decisions(step, where, trace)
         _not_finite(step, where)
@@ -384,6 +385,7 @@ def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> N
         )
         for key in ("upstream", "product"):
             need(key in part, f"{place}.{key}", "must be present")
+        field_of(part, "pointwise", is_truth, place, "true or false", False)
         for key in ("local", "upstream", "product", "before", "after"):
             if key in part:
                 check_value(part[key], f"{place}.{key}")

@@ -156,6 +156,8 @@ class Adjoints:
         reads = [[name, "g"] for name, _ in upstream]
         if before is not None:
             reads.append([target, "g"])
+        if local is None and rule and making and making.pointwise:
+            contribs[0]["pointwise"] = True
         more = {"contribs": contribs} if contribs else {}
         trace.step(
             "adjoint" if before is None else "accumulate",

@@ -29,13 +29,16 @@ LONGEST_MADE, LONGEST_SLOPE = 40, 24
 
 
 def without_so_far(steps: Iterable[dict[str, Any]]) -> None:
-    """Take "so far" from the sentences of contributions that no other one follows."""
+    """Take "so far" from the sentences of contributions that no other one follows; the steps of the
+    others are partial."""
     said: set[Any] = set()
     for step in reversed(list(steps)):
         place = step.get("pass"), step["node"]
         if step["phase"] in ("adjoint", "accumulate", "update") and place not in said:
             said.add(place)
             step["say"] = step["say"].replace(SO_FAR, ".")
+        elif SO_FAR in step["say"]:
+            step["partial"] = True
 
 
 def given(name: str, role: str, value: Any) -> tuple[Tokens, str]:

@@ -13,11 +13,11 @@ from minigrad.viz.speech import names_of, pass_text, sentence
 from minigrad.viz.texts import LANGUAGES, texts, words
 
 import minigrad as mg
-from minigrad.autograd.checkpoint import checkpoint
 from minigrad.trace import text
 from minigrad.watch import trace_function
 from tests.browser.conftest import to
 from tests.helpers.trace_samples import all_samples
+from tests.helpers.trace_sentences import kinds_of_sentences
 
 pytestmark = pytest.mark.browser
 
@@ -50,8 +50,7 @@ def test_every_text_of_the_table_is_the_same(parts, lang):
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_sentence_is_the_same(parts, lang):
     t = words(lang)
-    traces = list(all_samples().values())
-    traces.append(trace_function(lambda x: checkpoint(lambda y: mg.sin(y) * y, x) * x, 0.5))
+    traces = [*all_samples().values(), *kinds_of_sentences().values()]
     traces.append(
         trace_function(lambda x: (x * mg.tensor([1.0, -2.0, 3.0])).sum(), [[1.0, 2.0, 3.0]] * 2)
     )

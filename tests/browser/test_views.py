@@ -1324,8 +1324,8 @@ def test_the_interface_speaks_chinese(show, visit, axe):
     )
     assert viewer.get_attribute("lang") == visit.page.locator("html").get_attribute("lang") == "zh"
     assert (
-        viewer.locator(".mg-say").inner_text()
-        == "v2 = x1 · x2 向 x2 再传回 v̄2 · x1 = 2，与原有的相加；它的伴随现在是 1.716。"
+        viewer.locator(".mg-say").inner_text() == "x1 · x2 对 x2 的导数是 x1 = 2：v2 向 x2 传回 2；"
+        "与原有的 −0.2837 相加，x2 的伴随现在是 1.716。"
     )
     left = re.findall(r"(?:Graph|Explanation|Step|adjoint|tangent|value)\b", text)
     assert left == [], "no English word of the interface is left"

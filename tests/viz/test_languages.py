@@ -31,6 +31,7 @@ from minigrad.trace import table
 from minigrad.trace.text import EXPLAINED, WORDS
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
+from tests.helpers.trace_sentences import kinds_of_sentences
 
 
 def baydin(x1, x2):
@@ -313,6 +314,78 @@ def test_the_title_of_a_jacobian_is_said_in_the_language_and_the_users_is_kept()
     assert "Jacobian matrix: mine" in svg_texts(
         to_svg({**trace_function(f, 2.0), "title": "Jacobian matrix: mine"}, 0, lang="zh")
     )
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    return kinds_of_sentences()
+
+
+def in_chinese(trace):
+    """The English and the Chinese sentence of each step."""
+    names = names_of(trace)
+    return [(step["say"], sentence(step, words("zh"), names)) for step in trace["steps"]]
+
+
+def test_a_chinese_sentence_is_made_from_the_fields_of_its_step(kinds):
+    for trace in kinds.values():
+        silent = {**trace, "steps": [{**step, "say": ""} for step in trace["steps"]]}
+        assert [said for _, said in in_chinese(silent)] == [said for _, said in in_chinese(trace)]
+
+
+def test_a_chinese_sentence_tells_the_derivatives_that_the_english_one_tells(kinds):
+    told = 0
+    for title, trace in kinds.items():
+        for english, chinese in in_chinese(trace):
+            has = re.search(r" has the derivatives? (.*): (?:the tangent of |\w+ sends )", english)
+            assert bool(has) is ("的导数是" in chinese), (title, english, chinese)
+            for one in has[1].split(" and ") if has else ():
+                slope, _, by = one.partition(" with respect to ")
+                name = by.split(" ")[-1]
+                by = f"对 {name}（第" if by.startswith("the ") else f"对 {name} " if by else ""
+                assert f"的导数是 {slope}" in chinese and by in chinese, (title, english, chinese)
+                told += 1
+    assert told > 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("numbers", "sin b 的导数是 cos b = 0.2837：v4 向 b 传回 −0.2837，这是 b 的伴随（目前）。"),
+        (
+            "numbers",
+            "a · b 对 b 的导数是 a = 2：v2 向 b 传回 2；"
+            "与原有的 −0.2837 相加，b 的伴随现在是 1.716。",
+        ),
+        ("numbers", "a · a 对 a（第 2 个） 的导数是 a = 2：v6 向 a（第 2 个） 传回 2；"),
+        ("numbers", "a · b 对 a 的导数是 b = 5，对 b 的导数是 a = 2：v2 的切向量是 5。"),
+        ("powers", "a^b 对 a 的导数是 b · a^(b − 1) = 0.3536：v1 向 a 传回"),
+        ("powers", "floor a 的导数是 0：v4 向 a 传回 0"),
+        (
+            "rows",
+            "b 被广播到 v2 = v1 + b 的 3 行（轴 0）：v2 向 b 传回各行之和 sum(v̄2, axis 0) = [",
+        ),
+        ("rows", "v1 = x @ w 的切向量是 ẋ @ w + x @ ẇ = ["),
+        ("columns", "y 被广播到 v1 = x · y 的 2 列（轴 1）：v1 向 y 传回各列之和 sum("),
+        ("axes", "x 在 v1 = x · y 中沿轴 0, 2 被广播：v1 向 x 传回沿轴 0, 2 的和 sum("),
+        ("axes", "v2 = max(v1, axis 0) 向 v1 传回 v̄2 · (v1 = "),
+        ("complex", "v2 = z · v1 向 z 传回 v̄2 · conj v1 = "),
+        ("checkpoint", "检查点结束：释放 v1、v2 为反向传播保留的值，以后从 x 重新计算。"),
+        ("checkpoint", "重新计算：v1 的值是 sin x = 0.4794。"),
+        ("hook", "v1 的伴随被改为 1.938，不再是各项贡献之和。"),
+        ("function", "v1 = Doubled x 的切向量是 jvp(ẋ) = 2。"),
+        ("program", "它写在缓冲区的字节 0 处。"),
+        ("program", "不再读取 v1：它的 8 字节空了出来。"),
+        ("training", "SGD 把 w 更新为 w′ = "),
+        ("wrong engine", "b 的值没有保留。"),
+        ("wrong engine", "传回 3；a 的伴随原来是 3，现在是 3。"),
+        ("wrong engine", "输入 a 的值是 3。"),
+    ],
+)
+def test_each_kind_of_step_has_its_chinese_sentence(kinds, kind, said):
+    found = [chinese for _, chinese in in_chinese(kinds[kind])]
+    plain = lambda text: unicodedata.normalize("NFC", text)
+    assert any(plain(said) in plain(one) for one in found), "\n".join(found)
 
 
 # ---- text, pages, curves

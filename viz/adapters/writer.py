@@ -267,6 +267,8 @@ class Writer(TraceDocument):
         formula, say = sentences.pulled(
             senders, target, slope, sent, earlier, shown, rule=rule, **told
         )
+        if rule and slope is None and told["making"].pointwise:
+            contrib["pointwise"] = True
         # told as it is, not as it should be
         if not (np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)):
             made, say = sentences.pulled(senders, target, slope, sent, None, shown, **told)

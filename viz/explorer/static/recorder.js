@@ -288,7 +288,10 @@ export class Recorder {
     const reads = [[id, "g"], ...(before === undefined ? [] : [[target.id, "g"]])];
     reads.push(...uses.map((one) => [one, "v"]));
     const first = this.steps.find((s) => s.phase === "adjoint" && s.node === target.id);
-    if (first) first.say = first.say.replace(/( so far)?\.$/, " so far."); // another one follows
+    if (first) {
+      first.say = first.say.replace(/( so far)?\.$/, " so far."); // another one follows
+      first.partial = true;
+    }
     const phase = before === undefined ? "adjoint" : "accumulate",
       write = [target.id, "g", valueOf(after)];
     this.step(phase, target.id, [edge], reads, write, words, { contribs: [contrib], uses });

@@ -5,10 +5,10 @@ import {
   inParentheses,
   numberToken,
   opToken,
-  slopeOf,
   symbolToken,
   withNumbers,
 } from "./notation.js";
+import { slopeOf } from "../../static/viewer/slopes.js";
 import { numberText, textOf } from "./text.js";
 
 const EQUALS = opToken("="),

@@ -86,7 +86,7 @@ function tokenMath(token, i = 0, all = []) {
 
 const isRelation = (t) => t.t === "op" && RELATION.has(t.text);
 const BEFORE_SIGN = new Set([..."=(,·/×@→←+−", "+="]);
-const isSign = (i, all) =>
+export const isSign = (i, all) =>
   // −x, not a − x
   all[i].text === "−" && (i === 0 || (all[i - 1].t === "op" && BEFORE_SIGN.has(all[i - 1].text)));
 // what follows is the running sum: before + part = after
@@ -258,13 +258,23 @@ export const symbolRuns = (label) => [
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
 const RAISED = { T: "ᵀ", H: "ᴴ", "′": "′" };
-const raised = (r, before) => r.level > Math.max(before?.level ?? 0, 0);
-export const plain = (pieces) =>
-  pieces
-    .map((r, i) => (raised(r, pieces[i - 1]) ? (RAISED[r.text] ?? "^" + r.text) : r.text))
+// Runs as a line of text: x^2 for x², and a^(b − 1).
+export function plain(pieces) {
+  const levels = [];
+  for (const { level = 0, text } of pieces)
+    if (levels.at(-1)?.level === level) levels.at(-1).texts.push(text);
+    else levels.push({ level, texts: [text] });
+  const power = ([first, ...rest], whole) =>
+    whole.includes(" ") ? `^(${whole})` : (RAISED[first] ?? `^${first}`) + rest.join("");
+  return levels
+    .map(({ level, texts }, i) => {
+      const whole = texts.join("");
+      return level > Math.max(levels[i - 1]?.level ?? 0, 0) ? power(texts, whole) : whole;
+    })
     .join("")
     .replaceAll("\u2009", " ")
     .trim();
+}
 export const labelOf = (node) => node.label ?? { base: node.id };
 
 // At most 30 letters: of a parameter's path all but the layer is left out first, then what stands
@@ -344,9 +354,11 @@ function spelled(tokens, state) {
 export function ruleOf(step) {
   const sides = [[]],
     symbolic = (tokens) => tokens.some((t) => t.t === "sym" || innerFormulas(t).some(symbolic));
+  let depth = 0;
   for (const t of step.formula ?? []) {
+    if (t.t === "op") depth += { "(": 1, ")": -1 }[t.text] ?? 0;
     if (isAfter(t)) break;
-    if (isRelation(t)) sides.push([]);
+    if (isRelation(t) && !depth) sides.push([]);
     else sides.at(-1).push(t);
   }
   return sides.slice(1).findLast(symbolic) ?? [];
@@ -458,18 +470,9 @@ export function seedsOf(trace, t) {
   });
 }
 export const nodeName = (node) => plain(symbolRuns(labelOf(node)));
-// made: of an edge, its end with how it is made.
+// byId: the nodes; edges: those of the Trace by their ids.
 export const namesOf = (trace) => {
   const byId = nodesOf(trace),
-    ends = new Map(trace.edges.map(({ id, dst }) => [id, dst])),
-    named = (id) => (byId.has(id) ? nodeName(byId.get(id)) : id);
-  const made = (edge) => {
-    const to = ends.get(edge),
-      expr = plain(runs(byId.get(to)?.expr ?? []));
-    return named(to) + (expr && ` = ${expr}`);
-  };
-  return Object.assign(named, { made });
+    edges = new Map(trace.edges.map((edge) => [edge.id, edge]));
+  return Object.assign((id) => (byId.has(id) ? nodeName(byId.get(id)) : id), { byId, edges });
 };
-
-// Whether another contribution follows; the sentences of a Trace are English.
-export const isPartial = (step) => step?.say?.endsWith(" so far.");

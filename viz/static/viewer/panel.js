@@ -5,7 +5,7 @@ import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { columnOf, key } from "./fold.js";
-import { arithmetic, columnName, equation, isPartial, labelOf, namesOf } from "./formulas.js";
+import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./numbers.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 
@@ -101,7 +101,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   function fill(parts, k, state, preview = null) {
     const { badge, formula, sums, means, pass, opening, say } = parts;
     const step = k > 0 ? steps[k - 1] : null;
-    const partial = isPartial(step) && say.closest(".mg-stage"); // elsewhere the sentence says so
+    const partial = step?.partial && say.closest(".mg-stage"); // elsewhere the sentence says so
     badge.textContent = step ? phaseOf(step, t) + (partial ? t("soFar") : "") : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
