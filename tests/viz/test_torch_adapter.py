@@ -387,3 +387,19 @@ def test_pytorch_s_steps_are_written_and_read_as_minigrad_s():
     assert "x^−1.5" in said(power)[0], "a sum over no axis and a number's power"
     whole = viz.show(lambda x: (x**2).sum(), torch.tensor(2.0)).trace
     assert said(whole)[0][1:] == ["x^2", "sum v1"]
+
+
+def test_an_array_of_pytorch_has_the_heat_map_that_minigrad_s_has():
+    x, w = torch.linspace(-1, 2, 12).double(), torch.linspace(1, -2, 15).double()
+    given = x.reshape(4, 3), w.reshape(3, 5)
+    theirs = viz.from_torch(lambda x, w: (x @ w).tanh().sum(), *given)
+    ours = trace_function(
+        lambda x, w: (x @ w).tanh().sum(), *(a.numpy() for a in given), mode="reverse"
+    )
+    heats = lambda trace: {
+        (node, column): value["heat"]
+        for (node, column), value in last(trace).items()
+        if isinstance(value, dict) and "heat" in value
+    }
+    assert set(heats(ours)) == {(node, column) for node in ("v1", "v2") for column in "vg"}
+    assert heats(theirs) == heats(ours)

@@ -31,7 +31,7 @@ from minigrad.watch import notation, sentences
 from minigrad.watch.derivatives import Array, Made, Rules, values_in
 from minigrad.watch.not_finite import explain, kind, made_here
 from minigrad.watch.trace_document import TraceDocument
-from minigrad.watch.values import changed_places, with_places
+from minigrad.watch.values import changed_places, pictured, with_places
 from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
@@ -85,6 +85,11 @@ class Writer(TraceDocument):
         self._rules = Rules()
         self._foreign: dict[str, Any] = {}  # operations of another engine
         self._made: dict[str, Any] = {}  # of values outside of a domain: what says why
+
+    def before_step(self, phase: str, writes: list[Any]) -> None:
+        arrays = {"v": self.values, "d": self.tangents, "g": self.adjoints}
+        for write in writes:
+            write[2] = pictured(write[2], arrays[write[1]][write[0]])
 
     # -------------------------------------------------------------------------------------- forward
 
