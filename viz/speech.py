@@ -68,7 +68,9 @@ def sentence(step: Mapping[str, Any], t: Words, names: Names) -> str:
     if "fails" in step:
         return t("failsWith", **step["fails"])
     decided = [_decision(d, t) for d in step.get("decides", ())]
-    return " ".join([_phrase(step, t, names), *decided, *_not_finite(step, t)])
+    of = step.get("despite")
+    despite = [t("say_despite", what=names.called[of], kind="NaN")] if of else []
+    return " ".join([_phrase(step, t, names), *decided, *_not_finite(step, t), *despite])
 
 
 def _not_finite(step: Mapping[str, Any], t: Words) -> list[str]:

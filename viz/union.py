@@ -206,6 +206,8 @@ def _translated(
     for key in _LISTS:
         if key in step:
             told[key] = [renamed[n] for n in step[key]]
+    if "despite" in step:
+        told["despite"] = renamed[step["despite"]]
     if "state" in step:
         told["state"] = [names.tokens(tokens) for tokens in step["state"]]
     if "contribs" in step:

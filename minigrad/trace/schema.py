@@ -278,6 +278,7 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         field_of(step, "partial", is_truth, where, "true or false", False)
         _contributions(step, where, edges)
         _decisions(step, where, trace)
+        _reference(step, "despite", nodes, f"{where}.despite", "node")
         _not_finite(step, where)
     for key in columns:
         need(

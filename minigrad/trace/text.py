@@ -54,8 +54,10 @@ REASONS = {
     "undefined": "{what} has no value at these numbers: {kind}.",
     "slope": "The derivative of {what} is not finite at these numbers: {kind}.",
     "from": "The {kind} comes from {what}.",
+    "despite": "But the value of {what} is {kind}.",
 }
-"""What is said of a result that is NaN or infinite, by the Trace's "why"."""
+"""What is said of a result that is NaN or infinite, by the Trace's "why"; and of a finite
+derivative of such a value."""
 
 
 EXPLAINED = {

@@ -107,12 +107,17 @@ def explain(
     of each such value `made_here`."""
     ends = {edge["id"]: (edge["src"], edge["dst"]) for edge in edges}
     origins: dict[tuple[str, str], tuple[Any, str]] = {}  # the cell that was first, and its kind
+    no_values: set[str] = set()  # nodes whose value is NaN
     for step in steps:
         for node, column, shown in step["writes"]:
             found = None if type(shown) is float else kind(shown)  # as most are
             if found is None:
                 origins.pop((node, column), None)
+                if column != "v" and no_values:
+                    _of_no_value(step, node, no_values, ends)
                 continue
+            if column == "v" and shown == "nan":  # of an array other elements may have values
+                no_values.add(node)
             cell = node, column
             read = [tuple(one) for one in step["reads"]]
             if column == "g" and "uses" not in step:  # a rule that may read anything
@@ -135,6 +140,18 @@ def explain(
             if told is not None and "nonfinite" not in step:
                 step["nonfinite"] = {**told, "kind": found}
                 step["say"] += " " + reason(step["nonfinite"])
+
+
+def _of_no_value(
+    step: dict[str, Any], node: str, no_values: set[str], ends: Mapping[str, tuple[str, str]]
+) -> None:
+    """Say at a finite derivative that the value is NaN that it is of, or that it comes from."""
+    about = [node, *(end for edge in step["edges"] for end in ends[edge])]
+    of = next((one for one in about if one in no_values), None)
+    if of is not None:
+        step["despite"] = of
+        what = [symbol(of, None, "v")]
+        step["say"] += " " + reason({"why": "despite", "what": what, "kind": "nan"})
 
 
 def _reason(own: dict[str, Any], found: str, node: dict[str, Any]) -> dict[str, Any]:

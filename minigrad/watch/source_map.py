@@ -223,6 +223,10 @@ class SourceMap:
         lines[0] = lines[0][span[1] :]
         return "\n".join(lines)
 
+    def line(self, span: list[int]) -> str:
+        """The line of the shown source in which a span begins."""
+        return str(self._text).split("\n")[span[0] - 1].strip()
+
     def variable(self, frame: FrameType) -> str | None:
         """The name in `name = <the expression that frame is evaluating>`, if it stands in such
         an assignment, of the traced function or of another one.
@@ -375,6 +379,15 @@ def held_in(at: TracebackType, text: str) -> dict[str, Any]:
     """The variables that an expression names, with what they held there."""
     held = at.tb_frame.f_locals
     return {name: held[name] for name in names_in(text) if name in held}
+
+
+def is_operation(text: str) -> bool:
+    """Whether a text is an expression that computes something, and not a name alone."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return not isinstance(tree.body, ast.Name | ast.Attribute)
 
 
 def names_in(text: str) -> list[str]:

@@ -39,7 +39,7 @@ from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
 from .outside_names import place_of
 from .pooling_steps import in_one, position, written_parameters
-from .source_map import SourceMap
+from .source_map import SourceMap, is_operation
 from .tangents import tangent_step
 from .trace_writer import TraceWriter
 from .values import array_of, payload_value, pictured
@@ -299,6 +299,11 @@ class TraceRecorder(TraceWriter):
         self.failure(error, operands, expr, getattr(call and call.primitive, "name", ""), span)
         if (block := self.blocks.where_raised(error)) is not None:
             self.nodes[-1]["block"] = block
+        if call is None and not (text and is_operation(text)) and span is not None:
+            # no value was being made: the line stands in place of a formula
+            node, told = self.nodes[-1], f"{type(error).__name__}: {error}"
+            node |= {"label": {"base": self.map.line(span)}, "name": told, "expr": []}
+            self.steps[-1]["formula"] = []
 
     def fail_back(self, error: BaseException) -> bool:
         """A rule of the reverse pass raised: the Trace ends at its operation. False if it was none

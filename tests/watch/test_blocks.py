@@ -496,3 +496,18 @@ def test_lines_are_not_followed_while_the_engine_computes():
     assert set(inside) == {("forward", False), ("the user's own", True)}
     assert between == [True, True]
     assert [kind for kind, _, _ in labels(trace, trace["outputs"][0])] == ["loop", "round"]
+
+
+def test_a_line_that_fails_before_an_operation_stands_for_no_value():
+    def f(x):
+        y = x * 2
+        w = y + undefined  # noqa: F821
+        return w
+
+    trace = validate(trace_function(f, 1.0, mode="reverse", partial=True))
+    card = trace["nodes"][-1]
+    assert card["failed"] and card["label"] == {"base": "w = y + undefined  # noqa: F821"}
+    assert (card["expr"], trace["steps"][-1]["formula"]) == ([], [])
+    assert card["name"] == "NameError: name 'undefined' is not defined"
+    shapes = trace_function(lambda x: x @ mg.zeros(3, 3), 1.0, partial=True)["nodes"][-1]
+    assert shapes["expr"] and shapes["label"] == {"base": "v", "sub": "1"}, "an operation"

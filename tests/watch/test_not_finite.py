@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from minigrad.viz.speech import names_of, sentence
+from minigrad.viz.texts import words
 from numpy.testing import assert_array_equal
 
 import minigrad as mg
@@ -105,6 +107,23 @@ def test_finite_results_say_nothing() -> None:
     assert said(lambda x: mg.log(x) / x, 2.0, "both") == []
     chosen = lambda x: mg.where(x > 0, mg.log(x), 0.0).sum()
     assert said(chosen, np.array([1.0, -1.0]), "primal") == ["v v2: domain ln x where x > 0"]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_finite_derivative_of_a_value_that_is_nan_says_so() -> None:
+    trace = validate(trace_function(lambda x: mg.log(x) + x * 2, -1.0, mode="both"))
+    of = {
+        (s["writes"][0][1], i): s["despite"] for i, s in enumerate(trace["steps"]) if "despite" in s
+    }
+    assert [column for column, _ in of] == ["d", "d", "g", "g", "g", "g"]
+    assert [*of.values()] == ["v1", "v3", "v3", "v1", "v3", "v1"]
+    for _, i in of:
+        step = trace["steps"][i]
+        assert step["say"].endswith(f" But the value of {step['despite']} is NaN.")
+    last = trace["steps"][-1]
+    chinese = sentence(last, words("zh"), names_of(trace))
+    assert last["node"] == "x" and chinese.endswith("但 v1 的值是 NaN。")
+    assert not any("despite" in s for s in trace_function(mg.log, 0.0, mode="both")["steps"])
 
 
 def test_a_reason_without_its_condition_is_no_trace() -> None:

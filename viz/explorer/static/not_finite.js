@@ -44,14 +44,23 @@ function reasonOf({ where }, kind, { expr, dtype }) {
 export function explain({ steps, nodes, edges, made }) {
   const node = new Map(nodes.map((one) => [one.id, one])),
     ends = new Map(edges.map(({ id, dst }) => [id, node.get(dst)])),
+    sources = new Map(edges.map(({ id, src }) => [id, src])),
+    noValues = new Set(), // nodes whose value is NaN
     origins = new Map(); // the cell that was first, and its kind
   for (const step of steps) {
     const [[id, column, kind]] = step.writes,
       cell = `${id} ${column}`;
     if (typeof kind !== "string") {
       origins.delete(cell);
+      const about = [id, ...step.edges.flatMap((edge) => [sources.get(edge), ends.get(edge).id])],
+        of = column === "v" ? undefined : about.find((one) => noValues.has(one));
+      if (of) {
+        step.despite = of;
+        say(step, "despite", { what: [symbolToken(of, undefined, "v")] }, "nan");
+      }
       continue;
     }
+    if (column === "v" && kind === "nan") noValues.add(id);
     const known = step.reads.map((one) => origins.get(one.join(" "))).filter(Boolean),
       own = column === "v" ? made[id] : null;
     let told = null;
@@ -70,8 +79,12 @@ export function explain({ steps, nodes, edges, made }) {
     }
     if (!told) continue;
     step.nonfinite = { ...told, kind };
-    step.say += ` ${GRAMMAR.reasons[told.why]}`.replace(/{(\w+)}/g, (_, key) =>
-      key === "kind" ? numberText(kind) : textOf(told[key]),
-    );
+    say(step, told.why, told, kind);
   }
+}
+
+function say(step, why, told, kind) {
+  step.say += ` ${GRAMMAR.reasons[why]}`.replace(/{(\w+)}/g, (_, key) =>
+    key === "kind" ? numberText(kind) : textOf(told[key]),
+  );
 }

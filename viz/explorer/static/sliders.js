@@ -28,8 +28,8 @@ function mountFunction(el, held, options) {
   function current() {
     const found = differentiate(compiled, point, { mode, seeds });
     const steps = trace.steps.map((step, i) => {
-      const { writes, formula, say, nonfinite, contribs = step.contribs } = found.steps[i];
-      return { ...step, writes, formula, say, nonfinite, contribs };
+      const { writes, formula, say, nonfinite, despite, contribs = step.contribs } = found.steps[i];
+      return { ...step, writes, formula, say, nonfinite, despite, contribs };
     });
     laid = withPlaces({ ...trace, title: titled(), seed: found.seed, steps }, laid);
     return laid;

@@ -108,8 +108,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
     formula.title = explained(step?.formula ?? [], t);
     means.hidden = !formula.title;
-    const { decides, fails, nonfinite } = step ?? { fails: true };
-    const needed = Boolean(decides || fails || nonfinite);
+    const { decides, fails, nonfinite, despite } = step ?? { fails: true };
+    const needed = Boolean(decides || fails || nonfinite || despite);
     say.classList.toggle("mg-needed", needed);
     // of an operation's value the formula says all
     say.classList.toggle("mg-hidden", !needed && step.phase === "primal" && step.edges.length > 0);

@@ -9,7 +9,9 @@ import { slopeOf } from "./slopes.js";
 export function rebuilt(step, t, names) {
   if (step.fails) return t("failsWith", step.fails);
   const decided = (step.decides ?? []).map((one) => decision(one, t));
-  return [phrase(step, t, names), ...decided, ...toldReason(step, t)].join(" ");
+  const despite = step.despite && t("say_despite", { what: names(step.despite), kind: "NaN" });
+  const said = [phrase(step, t, names), ...decided, ...toldReason(step, t), despite];
+  return said.filter(Boolean).join(" ");
 }
 
 // Why a result is NaN or infinite, or from where it comes.

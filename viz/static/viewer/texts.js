@@ -819,6 +819,7 @@ export const TEXTS = {
     say_undefined: "{what} 在这些数上没有值：{kind}。",
     say_slope: "{what} 的导数在这些数上不是有限数：{kind}。",
     say_from: "{kind} 来自 {what}。",
+    say_despite: "但 {what} 的值是 {kind}。",
   },
 };
 
