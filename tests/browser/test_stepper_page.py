@@ -392,6 +392,29 @@ def test_each_line_of_source_has_its_number_also_where_the_source_scrolls(show):
     assert found == [True] * 9
 
 
+def test_a_line_of_source_stays_one_line_in_a_host_that_wraps_code_and_keeps_off_the_numbers(
+    show,
+):
+    def wide(x):
+        return mg.sin(x) * mg.sin(x) * mg.sin(x) * mg.sin(x) * mg.sin(x) * mg.sin(x) + mg.cos(x)
+
+    viewer = show(trace_function(wide, 0.5, mode="reverse"), 390, 844)
+    found = viewer.locator(".mg-source .mg-scroll").evaluate("""scroll => {
+        const [numbers, code] = scroll.querySelectorAll("pre");
+        const host = new CSSStyleSheet(), edge = numbers.getBoundingClientRect().right;
+        host.replaceSync("pre, code { white-space: pre-wrap }");
+        document.adoptedStyleSheets = [host];
+        const digit = document.createRange();
+        digit.selectNodeContents(numbers);
+        scroll.scrollLeft = 1e6;
+        const free = Math.round(edge - digit.getBoundingClientRect().right);
+        const apart = code.offsetHeight - numbers.offsetHeight;
+        document.adoptedStyleSheets = [];
+        return [apart, scroll.scrollLeft > 0, free >= 10];
+    }""")
+    assert found == [0, True, True]
+
+
 def test_the_source_says_which_round_of_the_loops_a_step_is_in(show):
     def nested(x):
         for _ in range(2):
