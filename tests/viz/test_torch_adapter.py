@@ -403,3 +403,65 @@ def test_an_array_of_pytorch_has_the_heat_map_that_minigrad_s_has():
     }
     assert set(heats(ours)) == {(node, column) for node in ("v1", "v2") for column in "vg"}
     assert heats(theirs) == heats(ours)
+
+
+def _rules(f, *arrays):
+    """The formulas of the adjoint steps of a PyTorch function, and of minigrad's, without their
+    numbers."""
+    theirs = viz.from_torch(f(torch), *map(torch.tensor, arrays))
+    ours = trace_function(f(mg), *arrays, mode="reverse")
+    assert check_laws(theirs) == []
+    told = []
+    for trace in (theirs, ours):
+        steps = [s for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate")]
+        said = [text_of(s["formula"]).partition(" → ")[0] for s in steps]
+        told.append([one.rpartition(" = ")[0] for one in said])
+    return told
+
+
+A = [[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m: lambda x: m.tanh(x * x).sum(),
+        lambda m: lambda x: m.softmax(x, -1).amax(1).sum(),
+        lambda m: lambda x: m.log_softmax(x, 0).mean(),
+        lambda m: lambda x: (x[1] * x[:, 1:].sum()).sum(),
+        lambda m: lambda x: x[:, -1].prod(),
+        lambda m: lambda x: (x.unsqueeze(0).expand(4, 2, 3) * 2).sum(),
+        lambda m: lambda x: x.clamp(0, 1).cumsum(1).sum(),
+        lambda m: lambda x: x.logsumexp(1).max(),
+        lambda m: lambda x: m.nn.functional.conv2d(*[x.reshape(1, 1, 2, 3)] * 2).sum(),
+    ],
+)
+def test_arrays_of_pytorch_are_told_by_the_rules_of_minigrads_operations(f):
+    theirs, ours = _rules(f, A)
+    assert sorted(theirs) == sorted(ours)
+    assert not any("∂ softmax" in said or "∂ slice" in said for said in theirs)
+
+
+def test_an_array_of_pytorch_has_the_derivative_in_its_rule():
+    trace = viz.from_torch(lambda x: torch.tanh(x).sum(), torch.tensor([0.3, 0.5]))
+    last_step = trace["steps"][-1]
+    assert "v̄1 · ∂ tanh x/∂x = v̄1 · (1 − v1^2) = " in text_of(last_step["formula"])
+    assert last_step["contribs"][0]["local"]["shape"] == [2]
+    assert last_step["say"].startswith("tanh x has the derivative 1 − v1^2: v1 sends ")
+
+
+def test_the_condition_of_a_choice_stands_in_its_rule():
+    f = lambda x, y: torch.where(x > 0, x, y).sum()
+    trace = viz.from_torch(f, torch.tensor([0.3, -0.5]), torch.tensor([1.0, 2.0]))
+    told = [text_of(s["formula"]) for s in trace["steps"][-2:]]
+    assert "where(c1, v̄1, 0) = [1, 0]" in told[0] and "where(c1, 0, v̄1) = [0, 1]" in told[1]
+
+
+def test_a_rule_that_does_not_give_what_pytorch_sends_is_not_said():
+    """The largest of equal elements: PyTorch's max along an axis sends all to one of them."""
+    trace = viz.from_torch(lambda x: x.max(0)[0], torch.tensor([2.0, 2.0]))
+    assert "sum(" not in text_of(trace["steps"][-1]["formula"])
+    even = viz.from_torch(lambda x: x.amax(0), torch.tensor([2.0, 2.0]))
+    assert "/ sum(x = v1, axis 0)" in text_of(even["steps"][-1]["formula"])
+    gelu = viz.from_torch(lambda x: torch.nn.functional.gelu(x).sum(), torch.tensor([2.0]))
+    assert "v̄1 · ∂ gelu x/∂x" in text_of(gelu["steps"][-1]["formula"]), "no operation of minigrad"

@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 from minigrad.viz.adapters.backward_graph import Constants, check_results, write_graph
-from minigrad.viz.adapters.writer import Writer
+from minigrad.viz.adapters.writer import Writer, known_operation
 from minigrad.viz.printed_layers import printed_layers
 from minigrad.viz.tensor_names import FOREIGN, named_tensors
 from minigrad.viz.traversal import operands_first
 
+from minigrad.core.primitive import registry
 from minigrad.errors import NonScalarError
 from minigrad.watch.source_map import SourceMap
 from minigrad.watch.trace_writer import LONGEST_NAME, module_label, title_of
@@ -143,7 +144,7 @@ Known = tuple[str, Any]
 _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys("Add Sub Mul Div Maximum Minimum MseLoss".split(), lambda args: args[:2]),
     **dict.fromkeys(("Stack", "Cat"), lambda args: args[0]),
-    "Where": lambda args: args[1:3],
+    "Where": lambda args: args[:3],
     "Rsub": lambda args: args[1::-1],
 }
 """Which arguments of a call are a function's operands."""
@@ -259,13 +260,13 @@ def _write(
     def operation(fn: Any, operands: list[str | float], absent: list[int]) -> str:
         value = _plain(run.values[fn]) if fn in run.values else None
         shape, dtype = _shape_of(fn)
-        name, params = (
-            ("affine", {})
-            if fn in layers.weights
-            else (_operation(fn), _params(fn, shape, absent, constants))
-        )
+        own = fn in layers.weights or absent
+        known = None if own else _of_minigrad(fn, shape or [])
+        name, params = known or (_operation(fn), _params(fn, shape, absent, constants))
+        if fn in layers.weights:
+            name, params = "affine", {}
         told = {"shape": shape, "dtype": dtype, "span": run.spans.get(fn), "params": params}
-        told |= {"group": run.modules.get(fn, ""), "absent": absent}
+        told |= {"group": run.modules.get(fn, ""), "absent": absent, "checked": True}
         return writer.op(name, operands, value, **told)
 
     wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn)]
@@ -308,7 +309,7 @@ class _Layers:
 
     def parts(self, fn: Any, sent: Any) -> Any:
         """What any function sends to its operands, in the same order."""
-        if _is_turned(fn):
+        if _lacks_first(fn):
             return None, *sent
         if fn not in self.weights:
             return sent
@@ -331,16 +332,18 @@ def _inner(functions: list[Any], run: _Run) -> None:
 
 
 def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any, float]:
-    """The local derivatives of PyTorch's own functions of single numbers: what such a function
-    sends back for the cotangent 1.
+    """The local derivatives of PyTorch's own functions of single numbers, and of those that
+    minigrad has as elementwise ones on arrays of one shape: what such a function sends back for
+    the cotangent 1.
     """
-    local: dict[Any, float] = {}
+    local: dict[Any, Any] = {}
     for fn in functions:
+        shape, own_dtype = _shape_of(fn)
         # a user's Function may do more than compute
-        if _shape_of(fn)[0] != [] or hasattr(fn, "_forward_cls"):
+        if hasattr(fn, "_forward_cls") or not (shape == [] or _is_elementwise(fn, shape)):
             continue
         try:
-            sent = fn(torch.ones((), dtype=dtype))
+            sent = fn(torch.ones(shape, dtype=getattr(torch, own_dtype) if shape else dtype))
         except (
             RuntimeError,
             TypeError,
@@ -348,19 +351,37 @@ def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any
         ):  # a function that needs more than one cotangent
             continue
         for slot, part in enumerate(sent if isinstance(sent, tuple) else (sent,)):
-            if part is not None and part.numel() == 1 and part.ndim == 0:
-                local[fn, slot + _is_turned(fn)] = float(part.detach())
+            if part is not None and list(part.shape) == shape:
+                local[fn, slot + _lacks_first(fn)] = _plain(part)
     return local
 
 
-def _is_turned(fn: Any) -> bool:
-    """Whether a function is 3 − x, of which PyTorch keeps x as the only operand."""
-    return bool(fn.name().startswith("RsubBackward"))
+def _is_elementwise(fn: Any, shape: Sequence[int] | None) -> bool:
+    """Whether each element of a function's result is made of one element of each operand, by what
+    minigrad says of its operation."""
+    operands = _operands(fn)
+    name, _ = known_operation(_operation(fn), len(operands))
+    shapes = [_shape_of(one)[0] for one, _ in operands if one is not None]
+    return getattr(registry.get(name), "elementwise", False) and all(
+        one == shape or (one is None and shape is not None) for one in shapes
+    )
+
+
+def _lacks_first(fn: Any) -> bool:
+    """Whether PyTorch does not keep a function's first operand: of 3 − x, and the condition of
+    where(x > 0, x, 1)."""
+    return bool(fn.name().startswith(("RsubBackward", "WhereBackward")))
 
 
 def _operands(fn: Any) -> Any:
-    """Where the operands of a function come from."""
-    return ((None, 0), *fn.next_functions) if _is_turned(fn) else fn.next_functions
+    """Where the operands of a function come from, without a bias that a convolution lacks."""
+    if _is_convolution(fn) and not any(_kept_by(fn, "_saved_bias_sym_sizes_opt") or ()):
+        return fn.next_functions[:2]
+    return ((None, 0), *fn.next_functions) if _lacks_first(fn) else fn.next_functions
+
+
+def _is_convolution(fn: Any) -> bool:
+    return bool(fn.name().startswith("ConvolutionBackward"))
 
 
 def _source(f: Callable[..., Any]) -> SourceMap:
@@ -447,6 +468,7 @@ SAVED_BY = {
     "Mv": {"_saved_self": 0, "_saved_vec": 1},
     "Dot": {"_saved_self": 0, "_saved_tensor": 1},
     "Addmm": {"_saved_mat1": 1, "_saved_mat2": 2},
+    "Where": {"_saved_condition": 0},
 }
 """Under which name a function keeps which operand."""
 
@@ -460,9 +482,9 @@ def _constants(functions: list[Any], run: _Run) -> dict[tuple[Any, int], tuple[A
         kind = fn.name().partition("Backward")[0]
         for name, slot in SAVED_BY.get(kind, SAVED).items():
             value = _read(fn, name)
-            if value is None or slot >= len(fn.next_functions):
+            if value is None or slot >= len(_operands(fn)):
                 continue
-            parent = fn.next_functions[slot][0]
+            parent = _operands(fn)[slot][0]
             if parent is None:
                 constants[fn, slot] = value, run.constant(value)
             elif not _is_leaf(parent) and _shape_of(parent)[0] == list(value.shape):
@@ -474,11 +496,16 @@ def _constants(functions: list[Any], run: _Run) -> dict[tuple[Any, int], tuple[A
 
 
 def _read(fn: Any, name: str) -> Any:
+    value = _kept_by(fn, name)
+    return value.detach() if hasattr(value, "detach") else None
+
+
+def _kept_by(fn: Any, name: str) -> Any:
+    """What a function keeps under this name; None where it has been freed."""
     try:
-        value = getattr(fn, name, None)
+        return getattr(fn, name, None)
     except RuntimeError:  # freed, or changed in place since
         return None
-    return value.detach() if hasattr(value, "detach") else None
 
 
 def _is_leaf(fn: Any) -> bool:
@@ -516,6 +543,53 @@ def _operation(fn: Any) -> str:
     name = fn.name().split("::")[-1].rstrip("0123456789").removesuffix("Backward").lower()
     exponent = getattr(fn, "_saved_exponent", None) if name == "pow" else None
     return NAMES.get(name, name) if not isinstance(exponent, int | float) else f"**{exponent}"
+
+
+def _of_minigrad(fn: Any, shape: Sequence[int]) -> tuple[str, dict[str, Any]] | None:
+    """The operation of minigrad that a function of another form corresponds to, with its
+    parameters; None where there is none. shape: of the result."""
+    kind = _operation(fn)
+    known = lambda name: _kept_by(fn, f"_saved_{name}")
+    # PyTorch keeps −1 as 2**64 − 1, and an open end as 2**63 − 1
+    signed = lambda n: n - 2**64 if n >= 2**63 else None if n == 2**63 - 1 else n
+    sizes = known("self_sym_sizes") or _shape_of(fn.next_functions[0][0])[0]
+    if kind in ("unsqueeze", "squeeze"):
+        return "reshape", {"shape": tuple(shape)}
+    if kind == "expand":
+        return "broadcast_to", {"shape": tuple(shape)}
+    if kind in ("max", "min"):
+        kind = f"a{kind}"
+    if kind in ("embedding", "index"):
+        index = known("indices")
+        index = index if kind == "embedding" else index[0] if len(index) == 1 else None
+        return None if index is None else ("getitem", {"index": index.cpu().numpy()})
+    if kind == "clamp":
+        low, high = known("min"), known("max")
+        numbers = all(isinstance(one, int | float | None) for one in (low, high))
+        return (kind, {"low": low, "high": high}) if numbers else None
+    if sizes is None:
+        return None
+    dim = known("dim")
+    axis = None if not isinstance(dim, int) or not sizes else signed(dim) % len(sizes)
+    if kind in ("select", "slice") and axis is not None:
+        part = known("index")
+        if kind == "slice":
+            start, end, step = map(signed, (known("start"), known("end"), known("step")))
+            part = slice(start or None, end, None if step == 1 else step)
+        else:
+            part = signed(part)
+        return "slice", {"index": (*(slice(None),) * axis, part)}
+    if kind in ("softmax", "log_softmax", "cumsum") and axis is not None:
+        return kind, {"axis": axis}
+    if kind in ("amax", "amin", "prod", "logsumexp"):
+        axes = range(len(sizes)) if dim is None else [dim] if isinstance(dim, int) else dim
+        axes = tuple(sorted(signed(one) % len(sizes) for one in axes)) if sizes else ()
+        return kind, {"axes": axes, "keepdims": bool(known("keepdim"))}
+    if _is_convolution(fn) and len(_operands(fn)) == 2 and not known("transposed"):
+        told = {name: known(name) for name in ("stride", "dilation")}
+        padding = tuple((n, n) for n in known("padding"))
+        return "convolve", {**told, "padding": padding, "groups": known("groups")}
+    return None
 
 
 def _params(

@@ -134,7 +134,7 @@ class Writer(TraceDocument):
         name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None, params: Mapping[str, Any] | None = None,
            span: list[int] | None = None, absent: Sequence[int] = (),
-           group: str = "") -> str:  # fmt: skip
+           group: str = "", checked: bool = False) -> str:  # fmt: skip
         """An operation on nodes and numbers, which stand inside of its formula, with its value
         (None: the engine did not keep it, only its shape and dtype may be known).
 
@@ -144,6 +144,7 @@ class Writer(TraceDocument):
         span: where it stands in the source, as `[line, column, end line, end column]`.
         absent: places among all operands at which stand some of which nothing is known.
         group: the path of the module that did it, such as "Sequential/0: Linear".
+        checked: with params, too, the rule is said only where it gives what the engine has sent.
         """
         if isinstance(operands, str):
             raise ValueError(
@@ -165,7 +166,7 @@ class Writer(TraceDocument):
         node["op"] = operation
         more = {"name": name or None, "span": span, "group": group or None}
         node |= {key: part for key, part in more.items() if part is not None}
-        self._note(label, operation, operands, params, foreign)
+        self._note(label, operation, operands, params, foreign or checked)
         self._slots[label] = {slot: self.add_edge(o, label, slot) for slot, o in nodes.items()}
         lit = [edge["id"] for edge in self._slots[label].values()]
         reads = [[o, "v"] for o in dict.fromkeys(nodes.values()) if o in self.values]
@@ -396,10 +397,14 @@ class Writer(TraceDocument):
         inputs: list[Any] = []
         for operand in operands:
             value = operand if isinstance(operand, int | float) else self.values.get(operand)
+            if value is None:  # not kept: what is sent may not depend on it
+                value = np.zeros(self.by_id[operand]["shape"])
             if value is not operand:
-                if value is None or np.asarray(value).dtype.kind != "f":
+                kind_of = np.asarray(value).dtype.kind
+                if kind_of not in ("f", "b"):
                     return False
-                value = mg.tensor(np.asarray(value), dtype=mg.float64, requires_grad=True)
+                real = {"dtype": mg.float64, "requires_grad": True} if kind_of == "f" else {}
+                value = mg.tensor(np.asarray(value), **real)
             inputs.append(value)
         try:
             sent = mg.autograd.grad(
