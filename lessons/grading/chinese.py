@@ -18,6 +18,10 @@ PAGE = {
     "what": "内容",
     "points": "得分",
     "what was seen": "检查结果",
+    "entry": "项",
+    "right": "正确",
+    "yours": "你的",
+    "is it right?": "是否正确",
     "The first wrong node is {node}.": "第一个出错的节点是 {node}。",
     "The smallest graph that failed, step by step, with the right numbers; those from which yours"
     " differ are red, a single number as right ≠ yours (close and open to play it again)": (

@@ -8,6 +8,7 @@ broadcast, or asked about itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,12 @@ def as_plain(value: Any) -> Any:
 
 class Difference(str):
     """Why a value is not right. expected: what is, as a whole and as text, to stand beside
-    `got`.
+    `got`; entries: of collections, as of `side_by_side`.
     """
 
     expected: str = ""
     got: Any = None
+    entries: Sequence[Sequence[Any]] = ()
 
 
 def same(
@@ -80,10 +82,52 @@ def same(
     reason = _same(expected, got, rtol, atol, name, reveal)
     if not reason or not reveal:
         return reason
-    return beside(reason, shown(expected, 200), got)
+    found = beside(reason, shown(expected, 200), got)
+    found.entries = side_by_side(expected, got, rtol, atol)
+    return found
 
 
-def beside(reason: str, expected: str, got: Any) -> str:
+ENTRIES = 8
+"""Entries that stand side by side."""
+
+
+def side_by_side(
+    expected: Any, got: Any, rtol: float | None = None, atol: float | None = None
+) -> list[list[Any]]:
+    """The entries of two collections around the first that is not right: of each its name, what is
+    right and what came back, as texts ("" where there is none), and whether it is right. Empty
+    where these are no collections, or agree.
+    """
+    right, mine = (_entries(as_plain(value)) for value in (expected, got))
+    if not right or not mine:
+        return []
+    absent = object()
+    rows: list[list[Any]] = []
+    for name in dict.fromkeys((*right, *mine)):
+        pair = [found.get(name, absent) for found in (right, mine)]
+        texts = ["" if one is absent else shown(one) for one in pair]
+        there = all(one is not absent for one in pair)
+        agrees = there and not _same(*pair, rtol, atol, "it", None)
+        if not agrees and texts[0] == texts[1]:  # more digits tell them apart
+            texts = [repr(one) for one in pair]
+        rows.append([name, *texts, agrees])
+    first = next((i for i, row in enumerate(rows) if not row[3]), None)
+    if first is None:
+        return []
+    start = max(0, min(first - ENTRIES // 2, len(rows) - ENTRIES))
+    return rows[start : start + ENTRIES]
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    """The entries of a collection by their names, counted from 0."""
+    if isinstance(value, np.ndarray):
+        value = [*value] if value.ndim > 1 else value.tolist()
+    if isinstance(value, list | tuple):
+        return {f"[{i}]": one for i, one in enumerate(value)}
+    return {repr(key): one for key, one in value.items()} if isinstance(value, dict) else {}
+
+
+def beside(reason: str, expected: str, got: Any) -> Difference:
     """A reason with what is right, as text, to stand beside the value `got` in the headline."""
     found = Difference(reason)
     found.expected, found.got = expected, got

@@ -33,7 +33,8 @@ UNWRITTEN = ("unfinished", "missing")
 @dataclass
 class Item:
     """One case: which group, whether right, why not, how long. kind: of the failure, "" where a
-    value came back; expected: what is right, as text, where that may stand beside what came back.
+    value came back; expected: what is right, as text, where that may stand beside what came back;
+    entries: of collections, as of `comparison.side_by_side`.
     """
 
     group: str
@@ -43,6 +44,7 @@ class Item:
     kind: str = ""
     cpu_s: float = 0.0
     expected: str = ""
+    entries: Sequence[Sequence[Any]] = ()
 
 
 @dataclass
@@ -256,7 +258,8 @@ def item_of(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> 
         and said.got is back.value
         and case.group not in exercise.hidden
     )
-    return Item(case.group, call, right, str(say), "", back.cpu_s, said.expected if told else "")
+    beside = (said.expected, said.entries) if told else ()
+    return Item(case.group, call, right, str(say), "", back.cpu_s, *beside)
 
 
 def returned_by(exercise: Exercise, case: Case) -> str:
@@ -341,6 +344,7 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
         "got": got,
     }
     result.smallest["expected"] = item.expected
+    result.smallest["entries"] = item.entries
     result.smallest["say"] = "" if known else reason
     result.smallest["size"] = case.size
     if exercise.where is None or back.kind:

@@ -61,6 +61,8 @@ tbody th { min-width: 6rem; max-width: 20rem; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em;
   background: var(--tint); padding: .05em .25em;
   border-radius: .2em; overflow-wrap: anywhere; }
+mark { color: inherit; background: none; font-weight: 700; }
+mark, mark code { outline: 2px solid var(--wrong); } mark code { outline: 0; }
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }
 details { margin: .4rem 0; } summary { cursor: pointer; } .picture { margin: .5rem 0 0; }
 .picture svg { max-width: 100%; height: auto; }
@@ -213,6 +215,8 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
             )
         ):
             parts.append(f"<p>{told}</p>")
+        if not picture and j.smallest:
+            parts.append(_side_by_side(j.smallest.get("entries", []), tongue))
     if kind != "full" and hints:
         for i, text in enumerate(j.hints, 1):
             which = tongue.word("Hint {number} of {count}", number=i, count=len(j.hints))
@@ -238,6 +242,21 @@ def _picture(j: Judgement, language: str) -> str:
         )
     except TooLarge:
         return ""
+
+
+def _side_by_side(entries: Sequence[Sequence[Any]], tongue: Tongue) -> str:
+    """What is right and what came back, entry by entry; the first that is wrong is marked."""
+    first = next((name for name, *_, agrees in entries if not agrees), None)
+    rows = []
+    for name, *texts, agrees in entries:
+        cells = [f"<code>{html.escape(text)}</code>" if text else "–" for text in texts]
+        cells = [f"<mark>{cell}</mark>" for cell in cells] if name == first else cells
+        rows.append([f"<code>{html.escape(name)}</code>", *cells, "=" if agrees else "≠"])
+    heads = [tongue.word(word) for word in ENTRIES]
+    return wide(heads[0], table(heads, rows, ())) if rows else ""
+
+
+ENTRIES = ("entry", "right", "yours", "is it right?")
 
 
 def _smallest(

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -13,7 +14,7 @@ import pytest
 from minigrad.lessons.exercises import lesson02
 from minigrad.lessons.grading import chinese
 from minigrad.lessons.grading.comparison import as_plain, same
-from minigrad.lessons.grading.exercise import Returned
+from minigrad.lessons.grading.exercise import Case, Exercise, Returned
 from minigrad.lessons.grading.graphs import by_engine, first_wrong
 from minigrad.lessons.grading.judge import Judgement, judge
 from minigrad.lessons.grading.kinds import Backward, Number, Vjp
@@ -269,6 +270,48 @@ def wrong_rule():
     exercise = Vjp("vjp_sin", mg.sin)
     cases = exercise.cases(1)
     return judge(exercise, cases, [Returned(case.args["g"]) for case in cases])
+
+
+def ordered(answer, got, **options):
+    """The page of an exercise whose answer is this collection."""
+    exercise = Exercise("order", {"all": 1}, lambda rng: [Case("all", n=1)], **options)
+    exercise.answer(lambda n: answer)
+    cases = exercise.cases(1)
+    return judge(exercise, cases, [Returned(got) for _ in cases])
+
+
+@pytest.mark.parametrize(
+    ("answer", "got", "marked"),
+    [
+        (["a", "b", "c", "d"], ["a", "c", "b", "d"], ("'b'", "'c'")),
+        ((1.0, 2.0, 3.0), (1.0 + 1e-12, 2.0, -3.0), ("3", "-3")),
+        ({"x": 1.0, "y": [1.0, 2.0]}, {"x": 1.0, "y": [1.0, 5.0]}, ("[1, 2]", "[1, 5]")),
+        (np.arange(40.0), np.where(np.arange(40) == 20, 0.0, np.arange(40.0)), ("20", "0")),
+        ([1, 2, 3], [1, 2], ("3", None)),
+    ],
+)
+def test_a_collection_stands_beside_the_right_one_with_the_first_difference_marked(
+    answer, got, marked
+):
+    j = ordered(answer, got)
+    marks = re.findall(r"<mark>(.*?)</mark>", page(j))
+    text = lambda one: "–" if one is None else f"<code>{html.escape(one)}</code>"
+    assert marks == [*map(text, marked)]
+    assert page(j).count("<tr>") <= 12, "eight entries, the heads and the group"
+    assert json.loads(json.dumps(j.smallest)) == j.smallest
+
+
+def test_an_exercise_that_judges_by_itself_tells_the_first_difference_too():
+    exercise = Exercise("pair", {"all": 1}, lambda rng: [Case("all", n=1)])
+    exercise.accept(lambda case, got: same((1.0, 2.0), got))
+    marks = re.findall(r"<mark>", page(judge(exercise, exercise.cases(1), [Returned((1.0, 3.0))])))
+    assert len(marks) == 2
+
+
+def test_what_may_not_be_told_does_not_stand_beside_what_came_back():
+    hidden = ordered([1, 2, 3], [1, 3, 2], hidden=("all",))
+    right = ordered([1, 2, 3], [1, 2, 3])
+    assert "<mark>" not in page(hidden) + page(right) + page(ordered(2.0, 3.0))
 
 
 def test_no_mark_rests_on_colour_alone():
