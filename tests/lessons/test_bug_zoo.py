@@ -107,3 +107,10 @@ def test_the_students_edition_does_not_name_the_parts():
     for cell in mends:
         assert not any(part in "".join(cell["source"]) for part in BUGS), cell["id"]
     assert len(EXERCISES) == 12
+
+
+def test_each_engine_is_watched_beside_its_table():
+    """A view of arrays said at step 0, in half of the width, that nothing is touched."""
+    cells = ["".join(cell["source"]) for cell in json.loads(ZOO.read_text("utf-8"))["cells"]]
+    shown = [text for text in cells if text.startswith("viz.show(")]
+    assert len(shown) == 7 and not any("views=" in text for text in shown)
