@@ -3,6 +3,7 @@ from a file.
 """
 
 import base64
+import itertools
 import re
 from urllib.parse import quote
 
@@ -386,6 +387,41 @@ def test_a_wide_network_is_shown_as_matrices_that_fit_a_phone(view, visit):
     box = image.bounding_box()
     assert box["width"] / across >= 1.5 and box["height"] / down >= 1.5, "pixels for each weight"
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_each_axis_has_two_labels_or_more_and_none_touches_another(view):
+    """Gradients of 1e−8 made ten powers of ten one text, a loss from 9 to 0.5 had one label, and
+    the two of a corner touched (November 2026)."""
+    mg.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), mg.randn(20, 2)
+    (nn.functional.cross_entropy(model(x), mg.zeros(20, dtype=mg.int64)) * 1e-8).backward()
+    wide, path = viz.History("wide"), viz.History("path")
+    wide.snapshot(1, model, points=x, labels=mg.zeros(20, dtype=mg.int64))
+    path.landscape(lambda w, b: w * w + 10 * b * b, w=(-2, 2), b=(-1, 1))
+    for epoch, loss in enumerate((8.65, 4, 2, 1, 0.477)):
+        path.log(epoch, loss=loss)
+        path.place(epoch, 1 - epoch / 5, 0)
+    for history, words in (
+        (wide, ["decision surface", "sizes by layer"]),
+        (path, ["logarithmic", "the loss over two parameters"]),
+    ):
+        root = view(history)
+        for word in words:
+            labels = root.locator(".mt-panel", has_text=word).locator(".mt-axis")
+            labels.first.wait_for()
+            boxes = labels.evaluate_all(
+                "l => l.map(e => [e.textContent, e.getBoundingClientRect()])"
+            )
+            assert len(numbers := [text for text, _ in boxes if text[-1].isdigit()]) > 3, numbers
+            for (one, a), (other, b) in itertools.combinations(boxes, 2):
+                apart = max(
+                    max(a[k], b[k]) - min(a[k] + a[size], b[k] + b[size])
+                    for k, size in (("x", "width"), ("y", "height"))
+                )
+                assert apart > 0, (word, one, other)
+        if history is path:
+            ends = root.locator(".mt-grid").evaluate_all("l => l.map(e => e.y1.baseVal.value)")
+            assert len(ends) > 1, "of the loss"
 
 
 def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):

@@ -102,7 +102,7 @@ export function contours(values, size, level, place) {
 export function landscapePicture({ landscape, paths = {} }, until, wide, t, root) {
   const { names, low, high } = landscape,
     [x0, x1, y0, y1] = landscape.bounds,
-    [left, top, under] = [44, 8, 34],
+    [left, top, under] = [44, 8, 36],
     square = Math.min(wide - left - 12, 360),
     frame = { x: left, y: top, width: square, height: square };
   const x = (v) => left + (square * (v - x0)) / (x1 - x0),
@@ -124,10 +124,10 @@ export function landscapePicture({ landscape, paths = {} }, until, wide, t, root
   });
   svg.append(...ground(landscape, frame, root));
   for (const v of ticks(x0, x1, false))
-    svg.append(axisText(x(v), top + square + 14, "middle", text(v)));
+    svg.append(axisText(x(v), top + square + 18, "middle", text(v)));
   for (const v of ticks(y0, y1, false)) svg.append(axisText(left - 6, y(v) + 4, "end", text(v)));
   svg.append(
-    axisText(left + square / 2, top + square + 29, "middle", names[0]),
+    axisText(left + square / 2, top + square + 32, "middle", names[0]),
     axisText(8, top + square / 2, "middle", names[1]),
     s("svg", { ...frame, viewBox: `${left} ${top} ${square} ${square}` }, ways(runs, x, y)),
   );

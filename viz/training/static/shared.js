@@ -28,6 +28,8 @@ export function matrixOf({ shape, scale, cells }) {
   );
 }
 
+const STEPS = 5; // between the ticks of an axis, at most
+
 export function ticks(low, high, log) {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [];
   if (low === high) return [low];
@@ -38,12 +40,13 @@ export function ticks(low, high, log) {
         out.push(...digits.map((k) => Number(`${k}e${e}`)));
       return out.filter((v) => v >= low && v <= high);
     };
-    return (
-      [[1], [1, 3], [1, 2, 5]].map(inside).find((found) => found.length >= 3) ??
-      inside([1, 2, 3, 4, 5, 6, 7, 8, 9])
-    );
+    const found =
+      [[1], [1, 3], [1, 2, 5]].map(inside).find((some) => some.length >= 3) ??
+      inside([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const apart = Math.ceil(found.length / (STEPS + 1));
+    return found.filter((_, i) => i % apart === 0);
   }
-  const raw = (high - low) / 4,
+  const raw = (high - low) / STEPS,
     base = 10 ** Math.floor(Math.log10(raw)),
     step = [1, 2, 5, 10].map((k) => k * base).find((v) => v >= raw);
   const out = [];

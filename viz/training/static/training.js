@@ -369,7 +369,7 @@ export function mount(
     });
     pen.putImageData(image, 0, 0);
     const [x0, x1, y0, y1] = points.bounds,
-      [left, top, right, under] = [40, 6, 10, 32],
+      [left, top, right, under] = [40, 6, 10, 36],
       W = Math.min(widthOf(3), WIDEST_SQUARE) - left - right,
       frame = { x: left, y: top, width: W, height: W };
     const x = (a) => left + (W * (a - x0)) / (x1 - x0),
@@ -388,9 +388,9 @@ export function mount(
       },
       s("image", { href: canvas.toDataURL(), ...frame, preserveAspectRatio: "none" }),
       s("path", { class: "mt-boundary", d: boundary(bytes, size, classes, frame) }),
-      ticks(x0, x1, false).map((v) => axisText(x(v), top + W + 14, "middle", text(v))),
+      ticks(x0, x1, false).map((v) => axisText(x(v), top + W + 18, "middle", text(v))),
       ticks(y0, y1, false).map((v) => axisText(left - 6, y(v) + 4, "end", text(v))),
-      axisText(left + W / 2, top + W + 28, "middle", "x1"),
+      axisText(left + W / 2, top + W + 32, "middle", "x1"),
       axisText(0, top + W / 2, "start", "x2"),
     );
     points.x.forEach(([a, b], i) => svg.append(mark(points.label[i], x(a), y(b))));
