@@ -271,6 +271,20 @@ def test_a_pooling_says_which_element_it_chose(show):
     assert said.inner_text() == "x\u0304[0, 0, 3] = 0 (no terms)"
 
 
+def test_the_first_element_has_terms_where_one_has(show):
+    """The middle of this pooling's adjoint had none (November 2026)."""
+    rows = [[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 9.0, 1.0], [0.0, 2.0, 7.0, 7.0], [8.0, 6.0, 7.0, 7.0]]
+    trace = trace_function(lambda x: F.max_pool2d(x, 2).sum(), [[rows]], mode="reverse")
+    viewer = show(trace, views=["element"], step=step_at(trace, "adjoint", "x"))
+    said, cells = viewer.locator(".mg-element .mg-meet"), viewer.locator(".mg-board td")
+    assert said.inner_text() == "x\u0304[0, 0, 0, 1] = 1"
+    cells.nth(5).hover()
+    assert said.inner_text() == "x\u0304[0, 0, 1, 1] = 0 (no terms)"
+    to(viewer, step_at(trace, "adjoint", "x") - 1)
+    to(viewer, step_at(trace, "adjoint", "x"))
+    assert "[0, 0, 1, 1]" in said.inner_text(), "what the reader chose stays"
+
+
 def test_a_mean_of_a_window_is_divided_by_what_it_counts(show):
     x = [[[[3.0, 1.0, 2.0], [2.0, 0.0, 5.0]]]]
     mean = lambda x: F.avg_pool2d(x, 2, ceil_mode=True).sum()

@@ -29,6 +29,7 @@ import {
   meetAt,
   meetingOf,
   partAround,
+  placesOfPart,
 } from "./meeting.js";
 import { drawSolid, variablesOf } from "./solid.js";
 
@@ -386,8 +387,14 @@ export const elementView = {
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
         isHeld = (at) => at?.length === array.shape.length && partAround(array, [at]),
-        place = [before, middle].find(isHeld);
-      const sums = place ? meetAt(meeting, arrays, place) : [],
+        sumsAt = (at) => meetAt(meeting, arrays, at),
+        hasTerms = ({ products, plus }) =>
+          plus.length || products.some((one) => one.chosen !== false),
+        meets = (at) => sumsAt(at).some(hasTerms),
+        part = isHeld(before) ? null : isHeld(middle);
+      let place = [before, middle].find(isHeld);
+      if (part && !meets(middle)) place = placesOfPart(part).find(meets) ?? middle;
+      const sums = place ? sumsAt(place) : [],
         factors = sums.flatMap(({ products }) => products.flatMap((p) => p.factors)),
         met = [...factors, ...sums.flatMap(({ plus }) => plus)];
       if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));

@@ -26,6 +26,13 @@ export function partAround(array, places) {
     places.every((at) => at.every((i, axis) => i >= from[axis] && i < from[axis] + shape[axis]));
   return array.parts.find(holds) ?? null;
 }
+// The places of such a part, row by row.
+export const placesOfPart = ({ from, shape }) =>
+  from.reduce(
+    (found, first, axis) =>
+      found.flatMap((at) => Array.from({ length: shape[axis] }, (_, i) => [...at, first + i])),
+    [[]],
+  );
 // An element; undefined where the Trace does not hold it.
 export function elementAt(array, at) {
   if (array.elements) return array.elements[flatIndex(array.shape, at)];
