@@ -284,7 +284,7 @@ def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, vis
     assert said[2:] == ["if y < 5: yes", "2.0 is computed, 3.0 is not"]
     still = viz.to_svg(trace, step=len(trace["steps"]))
     assert all(line.replace("<", "&lt;").replace(">", "&gt;") in still for line in said)
-    assert "true" in card.text_content() and "mg-dangling" not in card.get_attribute("class")
+    assert "True" in card.text_content() and "mg-dangling" not in card.get_attribute("class")
     assert viewer.locator(".mg-skipped").all_text_contents() == ["y = -x", "3.0"]
     if size == (390, 844):
         axe(visit.page, "section.mg-root")

@@ -40,7 +40,7 @@ def test_the_step_is_told_in_chinese(show):
     trace = stepped()
     viewer = show(trace, lang="zh")
     to(viewer, len(trace["steps"]))
-    assert "被更新为" in viewer.locator(".mg-say").inner_text()
+    assert "更新为" in viewer.locator(".mg-say").inner_text()
 
 
 def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show):

@@ -361,7 +361,7 @@ def test_any_legal_order_gives_the_adjoints_and_an_illegal_pick_is_refused_with_
 
 def test_a_player_is_not_read_aloud(show, visit):
     viewer = show(trace_function(f, 2.0, 5.0), views=["algorithm", "cut", "memory"])
-    speaking = lambda: viewer.locator("[role='status']").evaluate_all(
+    speaking = lambda: viewer.locator("[role='status']:not([hidden])").evaluate_all(
         "all => all.map(e => e.getAttribute('aria-live'))"
     )
     viewer.get_by_role("button", name="Play").click()
