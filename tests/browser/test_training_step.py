@@ -10,11 +10,9 @@ from tests.browser.conftest import at_each, to
 pytestmark = pytest.mark.browser
 
 
-def stepped():
+def stepped(kind=optim.SGD):
     w, b = (mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in (2.0, 0.5))
-    return trace_training_step(
-        lambda x, y: (w * x + b - y) ** 2, optim.SGD([w, b], lr=0.1), 1.5, 1.0
-    )
+    return trace_training_step(lambda x, y: (w * x + b - y) ** 2, kind([w, b], lr=0.1), 1.5, 1.0)
 
 
 def rows(viewer, node):
@@ -43,13 +41,14 @@ def test_the_step_is_told_in_chinese(show):
     assert "更新为" in viewer.locator(".mg-say").inner_text()
 
 
-def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show):
-    """The formula of an update breaks before its minus, which is no sign."""
-    trace = stepped()
+@pytest.mark.parametrize("kind, times", [(optim.SGD, 1), (optim.Adam, 2)])
+def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show, kind, times):
+    """The formula of an update breaks before its minus, which is no sign; Adam's breaks again."""
+    trace = stepped(kind)
     viewer = show(trace)
     to(viewer, len(trace["steps"]))
     minus = viewer.locator(".mg-formula .mg-long mo", has_text="−")
-    assert minus.evaluate_all("all => all.map((e) => e.getAttribute('form'))") == ["infix"]
+    assert minus.evaluate_all("all => all.map((e) => e.getAttribute('form'))") == times * ["infix"]
 
 
 def test_an_update_shows_what_the_optimiser_keeps(show, visit, axe):

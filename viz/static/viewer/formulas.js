@@ -182,7 +182,7 @@ function broken(tokens) {
   return [0, ...cuts].map((from, i) =>
     tokens
       .slice(from, cuts[i])
-      .map((t, k) => (k === 0 && isSign(from, tokens) ? { ...t, sign: true } : t)),
+      .map((t, k) => (!k && from && isSign(from, tokens) ? { ...t, sign: true } : t)),
   );
 }
 const BETWEEN_ELEMENTS = /, (?![\d, ]*\)$)/; // and not within the shape at the end
