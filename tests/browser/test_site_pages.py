@@ -300,6 +300,13 @@ def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, m
     visit.assert_clean()
 
 
+def test_names_of_modules_in_code_do_not_look_like_links(visit, made):
+    visit.page.emulate_media(color_scheme="dark")
+    visit.page.goto(f"{made.as_uri()}/01_sum.html")
+    module = visit.page.locator(".highlight .nn").first
+    assert module.evaluate("e => getComputedStyle(e).textDecorationLine") == "none"
+
+
 def test_the_drawings_of_lessons_are_dark_on_a_dark_page(visit, made):
     images = pytest.importorskip("PIL.Image", reason='pip install "minigrad[viz]"')
     page = visit.page
