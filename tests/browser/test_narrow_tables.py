@@ -4,13 +4,14 @@ sight, and it does not move as it fills.
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from minigrad.lessons.grading.results.report import ClassReport, ExerciseReport, report_html
 from minigrad.lessons.grading.results.similarity import SimilarPair
 from minigrad.lessons.grading.results.site import index_html
 
 import minigrad as mg
-from minigrad import viz
+from minigrad import nn, viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, open_text
 
@@ -60,6 +61,25 @@ def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(show, visit, wid
         )
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 800), (390, 844)])
+def test_a_shape_stands_in_one_line_where_the_table_has_the_width_for_it(show, size):
+    def f(x, w):
+        for _ in range(3):
+            x = mg.relu(nn.functional.conv2d(x, w, padding=1))
+        return (nn.functional.max_pool2d(x, 2) ** 2).sum()
+
+    image = np.linspace(-2.75, 3.25, 128).reshape(2, 1, 8, 8)
+    kernel = np.linspace(-0.345, 0.456, 9).reshape(1, 1, 3, 3)
+    viewer = show(trace_function(f, image, kernel, mode="reverse", source=""), *size)
+    found = viewer.locator(".mg-tablebox").evaluate("""box => {
+        const all = [...box.querySelectorAll("th small")];
+        const tall = all.filter(e => e.offsetHeight > 18).length;
+        for (const one of all) one.style.whiteSpace = "nowrap", one.style.width = "auto";
+        return [all.length > 2, tall, box.scrollWidth > box.clientWidth];
+    }""")
+    assert found[0] and (found[1] == 0 or found[2]), found
+
+
 @pytest.mark.parametrize("width", [700, 660])
 def test_no_button_of_the_controls_stands_alone_in_a_line(show, visit, width):
     page = visit.page
@@ -106,7 +126,7 @@ def test_shapes_go_below_the_names_before_arrays_are_folded(show):
     trace = trace_function(lambda a, b: (a * b).sin().sum(), [1.25] * 4, [-0.75] * 4, source="")
     viewer = show(trace, 1280)
     classes, names = viewer.locator(".mg-table").evaluate(
-        """table => ["mg-named", "mg-tighter"].map((level) => {
+        """table => ["mg-named", "mg-cramped"].map((level) => {
             table.className = `mg-table mg-tight mg-compact mg-named ${level}`;
             const name = table.querySelector("th[scope=row]"), small = name.querySelector("small");
             return [small.offsetTop > name.querySelector("button").offsetTop, small.offsetHeight];

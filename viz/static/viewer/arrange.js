@@ -36,25 +36,25 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
     const side = Math.max(least, tableShown ? widthOf(level) : 0),
       left = inner - BETWEEN - side,
       scale = graph.scaleIn(left);
-    if (scale < (level < table.levels - 2 ? graph.comfortable : graph.legible)) continue;
+    if (scale < (level < table.levels - 3 ? graph.comfortable : graph.legible)) continue;
     const free = Math.max(0, left - flat.width - 4);
-    return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
+    return { side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }
   // a large graph scrolls beside a view; beside a table that has its width, unless it is long
   if (viewWidth)
-    return { level: table.levels, side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
+    return { side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   // in a low window beside a graph of which no two lines would be seen above it
   const narrowest = widthOf(table.levels);
   if (space < LOW && flat.height > space / 3 && narrowest <= side)
-    return { level: table.levels, side, scrolls: true };
+    return { side, scrolls: true };
   // or that would have no place above three rows of the table
   if (space < LOWEST + BETWEEN + LOWEST_TABLE) {
     const most = Math.round((inner - BETWEEN) * VIEW_SHARE);
-    return { level: table.levels, side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
+    return { side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
   }
-  return long || widthOf(0) > side ? null : { level: 0, side };
+  return long || widthOf(0) > side ? null : { side };
 }
 
 // The height of what a viewer is seen in; that of a frame says nothing about the screen.
@@ -107,7 +107,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   main.classList.toggle("mg-scarce", Boolean(found?.scrolls));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
-  table.fit(found?.level);
+  table.fit();
   const boxes = [...right.querySelectorAll(LIMITED)];
   const limit = (box, space) => {
     box.style.setProperty("--mg-screen", `${tall}px`);

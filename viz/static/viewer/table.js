@@ -19,8 +19,8 @@ import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
 // for a table wider than its place: without the column of how it is made; in smaller letters;
-// shapes below the names; arrays on several lines
-const TIGHT = ["mg-tight", "mg-compact", "mg-named", "mg-tighter"];
+// shapes below the names; arrays on several lines; shapes, too
+const TIGHT = ["mg-tight", "mg-compact", "mg-named", "mg-tighter", "mg-cramped"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
 const FOLDED = 11; // characters in such a line, where no number is longer
@@ -283,18 +283,17 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         cell.hidden = !shown.has(cell.dataset.col);
     },
     // As much of it as its place has space for; what is still too wide scrolls.
-    // level: how much tighter it is already, 0 to 4.
-    fit(level = 0) {
+    fit() {
       table.classList.remove(...TIGHT);
-      table.classList.add(...TIGHT.slice(0, level));
-      for (const more of TIGHT.slice(level))
+      for (const more of TIGHT)
         if (table.offsetWidth > box.clientWidth) table.classList.add(more);
       headTall = head.offsetHeight;
       for (const one of rows.values()) one.tall = one.row.offsetHeight;
       if (latest) fill(...latest);
     },
     levels: TIGHT.length,
-    width(level = 0) {
+    // level: how much tighter it is.
+    width(level) {
       table.classList.remove(...TIGHT);
       table.classList.add(...TIGHT.slice(0, level));
       table.style.width = "max-content";
