@@ -1001,3 +1001,61 @@ def test_of_a_convolution_the_stage_shows_the_element_the_window_and_the_sum(sho
         box = met.bounding_box()
         assert box["y"] + box["height"] <= sum_.bounding_box()["y"] + 1
     visit.assert_clean()
+
+
+OVERFLOW = """root => {
+    const inside = root.querySelector(".mg-view-element .mg-inside"),
+        letters = [...inside.querySelectorAll("td, .mg-note, .mg-arrayhead, .mg-meet")]
+            .filter((e) => e.textContent && e.checkVisibility())
+            .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom);
+    return [
+        inside.scrollHeight > inside.clientHeight && "it scrolls down",
+        inside.scrollWidth > inside.clientWidth && "it scrolls across",
+        Math.min(...letters) < innerHeight / 70 && "letters are small",
+    ].filter(Boolean);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "side"),
+    [((1280, 800), 2, 10), ((1440, 900), 2, 10), ((1280, 800), 32, 12)],
+    ids=["few maps", "large screen", "many maps"],
+)
+def test_one_element_of_a_convolution_fits_on_the_stage_and_no_operand_is_cut(
+    show, visit, size, channels, side
+):
+    mg.manual_seed(0)
+    conv = mg.nn.Conv2d(1, channels, 3)
+    found = trace_function(
+        lambda x: mg.sum(mg.nn.functional.max_pool2d(mg.relu(conv(x)), 2)),
+        np.random.default_rng(0).normal(size=(2, 1, side, side)).round(2),
+    )
+    viewer, page = show(found, *size, views=["element"]), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    page.keyboard.press("q")
+    large = ("v2", "v5", "v7", "v1", "x")
+    for k, step in enumerate(found["steps"], 1):
+        if step["edges"] and step["node"] in large:
+            to(viewer, k)
+            until(page, f"!({CUT})(document.querySelector('.mg-stage')).length")
+            assert viewer.evaluate(OVERFLOW) == [], step["say"]
+            factors = viewer.locator(".mg-view-element .mg-sumrows")
+            assert not any(one.is_visible() for one in factors.all()), "the sum says them"
+    visit.assert_clean()
+
+
+def test_of_operands_too_far_apart_those_that_fit_beside_the_result_are_whole(show, visit):
+    found = trace_function(
+        lambda x: x * mg.tanh(mg.sin(mg.exp(mg.cos(mg.sin(mg.tanh(x)))))),
+        np.ones(3),
+        mode="primal",
+    )
+    viewer = show(found, 1280, 800, step=len(found["steps"]), views=["arrays"])
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    assert [node for node, _ in found["steps"][-1]["reads"]] == ["x", "v6"]
+    until(visit.page, f"({CUT})(document.querySelector('.mg-stage')).join() === 'x'")
+    visit.assert_clean()

@@ -13,7 +13,7 @@ const PHONE = 560, // as in the stylesheet
   ITS_HEAD = 34,
   LOWEST_SOURCE = 64, // below its head
   TABLE_TOO = 0.4, // of the height, for a table that is kept above a view
-  VIEW_SHARE = 0.55, // of the width, for a view beside a large graph
+  VIEW_SHARE = 0.55, // of the width, for a view beside a large graph, and for that on the stage
   LOW = 420, // of graph and table together
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
@@ -115,8 +115,11 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   };
   boxes.forEach((box) => limit(box));
   root.classList.remove("mg-tight");
-  // then one line of code
-  if (stage && graph?.smallOnStage()) root.classList.add("mg-tight");
+  if (stage && graph) {
+    main.style.setProperty("--mg-together", `${graph.together(VIEW_SHARE * across)}px`);
+    // then one line of code
+    if (graph.smallOnStage()) root.classList.add("mg-tight");
+  }
   if (graph) limit(graph.scroll, !stage && spaceOfGraph(found, under));
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();

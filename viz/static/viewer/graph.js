@@ -28,7 +28,9 @@ const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
   NARROW = 600; // pixels: the space that is left for a scrollbar; a phone's box
 const MOST_ZOOM = 3;
-const NARROW_RIM = 6; // pixels beside what is followed, where there is no space for more
+// pixels beside what is followed, where there is no space for more; and on both sides, with an edge
+const NARROW_RIM = 6,
+  BESIDE = 2 * NARROW_RIM + 2;
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
@@ -46,7 +48,7 @@ const LONG = 1400; // units across which most screens show no graph in one piece
 
 // The nodes of a step: its own, then what it writes and reads.
 export const touched = (step) =>
-  step ? [step.node, ...[...(step.writes ?? []), ...(step.reads ?? [])].map(([id]) => id)] : [];
+  step ? [[step.node], ...(step.writes ?? []), ...(step.reads ?? [])].map(([id]) => id) : [];
 
 // changed(): called when groups were opened or closed. space: the width that the graph will have,
 // in pixels, where that is known; groups: those that are open, where the reader has chosen them
@@ -121,8 +123,7 @@ export function drawGraph(
     shown = [],
     standsFor = new Map(),
     cards = new Map(),
-    wires = new Map(),
-    columnsShown = new Set(columns.map((c) => c.key));
+    wires = new Map();
   let standing = [],
     noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
   let zoom = 1,
@@ -479,11 +480,8 @@ export function drawGraph(
     }, 0.9);
   function scaleOf(step, across, down, nodes) {
     const boxes = boxesOf(touched(step), nodes),
-      fitting = (axis, size, space) => {
-        const [low, high] = ends(boxes, axis, size);
-        return (space - 2 * NARROW_RIM - 2) / (high - low);
-      };
-    return Math.min(fitting("x", "w", across), fitting("y", "h", down));
+      fitting = (space, ...along) => (space - BESIDE) / spread(boxes, ...along);
+    return Math.min(fitting(across, "x", "w"), fitting(down, "y", "h"));
   }
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
@@ -500,8 +498,12 @@ export function drawGraph(
     Math.min(...boxes.map((box) => box[axis] - box[size] / 2)),
     Math.max(...boxes.map((box) => box[axis] + box[size] / 2)),
   ];
+  function spread(...along) {
+    const [low, high] = ends(...along);
+    return high - low;
+  }
   // Scroll inside the graph's own box, and only as far as needed, never the page: to all of these
-  // nodes where they fit together, else to the first.
+  // nodes where they fit together, else to the first and those that fit beside it.
   function follow(ids, smooth) {
     followed = ids;
     const behavior = motion(smooth),
@@ -528,10 +530,11 @@ export function drawGraph(
   // Where what is seen begins along one axis: where it does already, if that shows the boxes with
   // as much of a rim around them as there is space for, else with them in the middle.
   function along(boxes, axis, size, from, space) {
-    const within = (some) => ends(some, axis, size).map((end) => end * zoom);
-    let [low, high] = within(boxes);
-    if (high - low > space - 2 * NARROW_RIM) [low, high] = within(boxes.slice(0, 1));
-    const spare = (space - high + low) / 2,
+    const seen = [],
+      fits = (box) => spread([...seen, box], axis, size) * zoom <= space - 2 * NARROW_RIM;
+    for (const box of boxes) if (!seen.length || fits(box)) seen.push(box);
+    const [low, high] = ends(seen, axis, size).map((end) => end * zoom),
+      spare = (space - high + low) / 2,
       beside = Math.min(24, spare);
     return low - beside >= from && high + beside <= from + space ? from : low - spare;
   }
@@ -539,7 +542,6 @@ export function drawGraph(
   // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts
   // are very wide.
   function arrange(wanted) {
-    columnsShown = wanted;
     for (const card of cards.values()) arrangeRows(card, wanted);
     if (!scroll.clientWidth) return;
     const wide = [...cards.values()].filter(
@@ -812,14 +814,19 @@ export function drawGraph(
     rove,
     toggle,
     zoomAtStep,
-    labels,
-    arrange: (wanted = columnsShown) => arrange(wanted),
+    arrange,
     cards: () => cards,
-    place: () => place,
     flat: () => flat,
     // The scale at which it stands whole in a box of this width.
     scaleIn: (across) => Math.min(1, (across - 4) / least),
     smallOnStage: () => scaleNow() < leastOnStage(),
+    // Pixels: the width at which the stage shows the boxes of each step together, of those steps
+    // that need no more than `most`.
+    together(most) {
+      const { nodes } = squeezed(flat, 0),
+        wide = (step) => spread(boxesOf(touched(step), nodes), "x", "w") * leastOnStage() + BESIDE;
+      return Math.max(0, ...trace.steps.map(wide).filter((width) => width <= most));
+    },
     // Of the strip below it, which is gone where all of it fits.
     stripHeight({ clientWidth: across } = scroll) {
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;

@@ -10,6 +10,7 @@ import { fitterOf } from "./grown.js";
 import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64, // elements written out
+  FEW_WRITTEN = 16, // where more do not fit
   MAPS_DRAWN = 16, // each of the last two axes
   LARGEST_CELL = 16, // pixels, at most
   SMALLEST_CELL = 4,
@@ -40,6 +41,12 @@ export const arraysView = {
     const byId = nodesOf(trace),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
     const box = h("div", { class: "mg-arrays" });
+    let redraw = () => {},
+      less = 0;
+    function draw(level) {
+      less = level;
+      redraw();
+    }
     function card([id, column, role], state, asked) {
       const node = byId.get(id),
         value = asked && role === "written" ? "?" : state.get(`${id}\u0000${column}`);
@@ -70,7 +77,7 @@ export const arraysView = {
       if (
         sample.length === size &&
         shape.length <= 2 &&
-        size <= MOST_WRITTEN &&
+        size <= (less > 1 ? FEW_WRITTEN : MOST_WRITTEN) &&
         size &&
         shape.at(-1) <= 8
       )
@@ -85,7 +92,7 @@ export const arraysView = {
           tall = maps ? down * most : Math.min(160, down * LARGEST_CELL);
         return s(
           "svg",
-          { viewBox: `0 0 ${w} ${tall}`, width: w, height: tall },
+          { viewBox: `0 0 ${w} ${tall}`, width: w / (1 + less), height: tall / (1 + less) },
           heatMap(map, 0, 0, w, tall),
         );
       };
@@ -128,41 +135,46 @@ export const arraysView = {
         );
       return h("table", { class: "mg-elements" }, h("tbody", null, rows));
     }
+    // asked: the step that is in question yet
+    function show(done, state, asked) {
+      const step = asked ?? done,
+        found = [
+          ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
+          ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
+        ];
+      const once = found.filter(
+        ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
+      );
+      const cards = new Map(
+        once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state, asked)]),
+      );
+      const met = !asked && lightProduct(step, state, cards);
+      box.replaceChildren(...cards.values(), ...(met ? [met] : []));
+      if (!once.length) box.append(note(t("arraysNone")));
+      const spread = (step?.edges ?? [])
+        .map((id) => trace.edges.find((e) => e.id === id))
+        .filter((e) => e?.broadcast);
+      for (const e of spread) {
+        const [from, to] = [byId.get(e.src), byId.get(e.dst)].map((node) =>
+          shapeText(node.shape ?? []),
+        );
+        const back = step.writes?.[0]?.[1] === "g";
+        box.append(
+          h(
+            "p",
+            { class: "mg-sumup" },
+            t(back ? "sumBack" : "broadcast", { node: nodeName(byId.get(e.src)), from, to }),
+          ),
+        );
+      }
+    }
     return {
       box,
-      fit: fitterOf(box),
-      // asked: the step that is in question yet
-      update(k, done, state, asked) {
-        const step = asked ?? done,
-          found = [
-            ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
-            ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
-          ];
-        const once = found.filter(
-          ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
-        );
-        const cards = new Map(
-          once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state, asked)]),
-        );
-        const met = !asked && lightProduct(step, state, cards);
-        box.replaceChildren(...cards.values(), ...(met ? [met] : []));
-        if (!once.length) box.append(note(t("arraysNone")));
-        const spread = (step?.edges ?? [])
-          .map((id) => trace.edges.find((e) => e.id === id))
-          .filter((e) => e?.broadcast);
-        for (const e of spread) {
-          const [from, to] = [byId.get(e.src), byId.get(e.dst)].map((node) =>
-            shapeText(node.shape ?? []),
-          );
-          const back = step.writes?.[0]?.[1] === "g";
-          box.append(
-            h(
-              "p",
-              { class: "mg-sumup" },
-              t(back ? "sumBack" : "broadcast", { node: nodeName(byId.get(e.src)), from, to }),
-            ),
-          );
-        }
+      draw,
+      fit: fitterOf(box, draw),
+      update(k, ...now) {
+        redraw = () => show(...now);
+        redraw();
       },
     };
   },

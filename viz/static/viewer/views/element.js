@@ -66,6 +66,8 @@ const MEETING_WORDS = {
 };
 const MOST_MAPS = 4, // of an array that is read
   MOST_THUMBS = 64,
+  FEW_THUMBS = 8,
+  FEW_CELLS = 16, // that hold their numbers where larger maps do not
   ROWS_SHOWN = 12, // rows and columns of products
   TERMS_IN_LINE = 9, // products written in a line
   FEW_TERMS = 4; // of more, those that are 0 are left out
@@ -146,7 +148,10 @@ export const elementView = {
     const box = h("div", { class: "mg-element" }),
       whole = arraysView.make({ trace, t }); // where no elements meet
     const chosen = new Map(); // of each written array, the place that the reader is on
-    let redraw = () => {};
+    let redraw = () => {},
+      less = 0; // from 1 on: without numbers of what is read, of what is written; small; one map
+    // How many cells of a map hold their numbers.
+    const numbers = (isRead) => (less > (isRead ? 0 : 1) ? FEW_CELLS : Infinity);
 
     function headed(node, column, role, turned, ...body) {
       const name = symbolText(node, column) + (turned ? "ᵀ" : ""),
@@ -205,7 +210,13 @@ export const elementView = {
           ...{ onpointerover: pointed, onclick: pointed, onkeydown: pressed },
           "data-focus": "board",
         },
-        cellTable(cells, scale, new Map([[String(place), "mg-met mg-at"]]), name),
+        cellTable(
+          cells,
+          scale,
+          new Map([[String(place), "mg-met mg-at"]]),
+          name,
+          numbers(false),
+        ),
       );
       const thumbs = part ? blockNote(array, cells) : thumbsOf(node, array, place, scale);
       return headed(node, column, "written", false, thumbs, board);
@@ -235,7 +246,10 @@ export const elementView = {
           thumb(sliceOf(array, leading), scale),
         );
       };
-      return h("div", { class: "mg-thumbs" }, places.slice(0, MOST_THUMBS).map(button));
+      const chosenAt = places.findIndex((leading) => samePlace(leading, leadingOf(place))),
+        [from, many] = less > 2 ? [chosenAt, FEW_THUMBS] : [0, MOST_THUMBS],
+        first = Math.max(0, Math.min(from, places.length - many));
+      return h("div", { class: "mg-thumbs" }, places.slice(first, first + many).map(button));
     }
 
     // An array that the step reads: the maps of it that take part.
@@ -243,7 +257,7 @@ export const elementView = {
       const maps = new Map(places.map((at) => [String(leadingOf(at)), leadingOf(at)]));
       if (!maps.size && array.parts) return headed(node, column, "read", turned);
       if (!maps.size) maps.set("", leadingPlaces(array.shape)[0]);
-      const shown = [...maps.values()].slice(0, MOST_MAPS),
+      const shown = [...maps.values()].slice(0, less > 3 ? 1 : MOST_MAPS),
         frame = places.length ? frameAbout(array, places) : null,
         scale = scaleOf(elementsOf(array)),
         lit = new Map(places.map((at) => [String(at), "mg-met"]));
@@ -253,7 +267,7 @@ export const elementView = {
         return [
           isCut && blockNote(array, cells),
           array.shape.length > 2 && note(`[${leading.join(", ")}]`),
-          cellTable(cells, scale, lit),
+          cellTable(cells, scale, lit, null, numbers(true)),
         ];
       };
       return headed(
@@ -375,6 +389,7 @@ export const elementView = {
     // asked: what the step writes is in question yet
     function draw(step, state, asked) {
       const meeting = meetingOf(step, byId, edges);
+      box.classList.toggle("mg-smallcells", less > 2);
       if (!meeting) return missing(say("none"));
       const arrays = arraysOf(meeting, state, operandsOf(meeting.node));
       const target = arrays?.get(meeting.target),
@@ -470,7 +485,11 @@ export const elementView = {
     }
     return {
       box,
-      fit: fitterOf(box),
+      fit: fitterOf(box, (level) => {
+        less = level;
+        whole.draw(less);
+        redraw();
+      }),
       update(k, step, state, asked) {
         whole.update(k, step, state, asked);
         redraw = () => keepFocus(() => draw(asked ?? step, state, asked));

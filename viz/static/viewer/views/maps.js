@@ -18,10 +18,11 @@ export const symbolText = (node, column) =>
   plain(symbolRuns({ ...labelOf(node), accent: ACCENTS[column] }));
 
 // A table of cells. cells: rows of {value, at}; lit: texts of places that are marked, and with what
-// class.
-export function cellTable(cells, scale, lit = new Map(), label = null) {
+// class; most: how many cells may hold their numbers.
+export function cellTable(cells, scale, lit = new Map(), label = null, most = Infinity) {
   const wide = Math.max(0, ...cells.map((row) => row.length)),
-    written = wide <= COLUMNS_WRITTEN && cells.length <= ROWS_WRITTEN;
+    few = wide <= COLUMNS_WRITTEN && cells.length <= ROWS_WRITTEN,
+    written = few && wide * cells.length <= most;
   return h(
     "table",
     { class: `mg-cells ${written ? "mg-elements" : "mg-pixels"}`, "aria-label": label },
