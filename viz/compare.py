@@ -339,6 +339,10 @@ def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence
         return {}
     pieces: list[Any] = []
     places = (None, found.node) if found.kind == "extra" else (found.node, found.twin)
+    sent = next((edge for edge in first["edges"] if edge["id"] == found.edge), None)
+    if sent is not None:  # what is wrong is the rule of the operation that sends
+        twin = twins(dict(first), dict(second))[0]
+        places = (sent["dst"], twin.get(sent["dst"]))
     for trace, source, place in zip((first, second), sources, places, strict=True):
         span = next((n.get("span") for n in trace["nodes"] if n["id"] == place), None)
         if span is None:

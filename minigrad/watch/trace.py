@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import backend
@@ -43,9 +43,10 @@ def trace_function(
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
-    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their
-    dtype; f gets fresh tensors), and dicts of these, which may be nested: each value is an input
-    with a name of its own, "p.W" for p["W"], in `tangents`, too.
+    args: numbers and lists of numbers (traced in double precision, or in the dtype of the
+    parameters where f is a Module), arrays or tensors (keep their dtype; f gets fresh tensors), and
+    dicts of these, which may be nested: each value is an input with a name of its own, "p.W" for
+    p["W"], in `tangents`, too.
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
     or "both" (default: "both" of single numbers and where tangents are given, else "reverse", as
     an array has no direction that is better than another).
@@ -83,17 +84,23 @@ def record(
     cotangent: Any = None,
     partial: bool = False,
     by_inputs: bool = True,
+    parameters: Iterable[Tensor] | None = None,
 ) -> TraceRecorder:
     """As `trace_function`; what has been recorded, to which more may be added.
 
-    by_inputs: whether the arguments are differentiated by, not only parameters.
+    by_inputs: whether the arguments are differentiated by, not only parameters. parameters: those
+    whose dtype plain numbers have (default: a Module's own).
     """
     __tracebackhide__ = True
     if mode is not None and mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
     given = dict(zip(argument_names(f, len(args), names), args, strict=True))
     values, rebuild = flatten(given, (dict,))
-    labels, inputs = [*_named(given)], [as_input(value) for value in values]
+    if parameters is None:
+        module: Any = getattr(f, "__self__", f)
+        parameters = module.parameters() if hasattr(module, "named_parameters") else ()
+    dtype = _dtype_of(parameters)
+    labels, inputs = [*_named(given)], [as_input(value, dtype) for value in values]
     if len(set(labels)) < len(labels):
         raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
     if mode is None:
@@ -243,19 +250,24 @@ def _named(structure: Mapping[Any, Any], path: str = "") -> Iterator[str]:
             yield f"{path}{key}"
 
 
-def as_input(value: Any) -> Tensor:
-    """A fresh tensor for an argument: Python numbers in double precision, so that the shown
-    digits are right.
-    """
+def _dtype_of(parameters: Iterable[Tensor]) -> Any:
+    """The dtype of plain numbers: that of all parameters, or float64, so that the shown digits are
+    right."""
+    found = {p.dtype for p in parameters if p.dtype.kind == "f"}
+    return found.pop() if len(found) == 1 else backend.float64
+
+
+def as_input(value: Any, dtype: Any = backend.float64) -> Tensor:
+    """A fresh tensor for an argument; dtype: of Python's real numbers."""
     if isinstance(value, Tensor):
         return wrap(backend.as_payload(value.array))
     if isinstance(value, bool | int | float):
-        return wrap(backend.as_payload(float(value), backend.float64))
+        return wrap(backend.as_payload(float(value), dtype))
     if isinstance(value, complex):
         return wrap(backend.as_payload(value, backend.complex128))
     if isinstance(value, list | tuple):
         array = backend.as_payload(value)
-        wide = {"c": backend.complex128}.get(array.dtype.kind, backend.float64)
+        wide = backend.complex128 if array.dtype.kind == "c" else dtype
         return wrap(backend.as_payload(value, wide) if array.dtype.kind in "fiubc" else array)
     return wrap(backend.as_payload(value))
 

@@ -41,7 +41,8 @@ def trace_training_step(
     happened as a `minigrad.trace/1` document. The parameters are changed, and hold the gradients
     in `.grad`, as after `optimizer.zero_grad(); f(*args).backward(); optimizer.step()`.
 
-    names, source, title, most: as for `trace_function`. Raises TypeError for what is no optimiser
+    names, source, title, most: as for `trace_function`. Plain numbers have the dtype of the
+    optimiser's parameters, where that is one. Raises TypeError for what is no optimiser
     or needs the loss more than once, ValueError where f uses none of its parameters, and what
     `trace_function` raises; nothing is changed then.
     """
@@ -49,8 +50,8 @@ def trace_training_step(
     owner = type(optimizer).__name__
     if not hasattr(optimizer, "param_groups") or not callable(getattr(optimizer, "step", None)):
         raise TypeError(f"training step: expected an optimiser after the loss, got {owner}.")
-    recorder = record(f, args, "reverse", names, source, most, by_inputs=False)
     groups = {p: group for group in optimizer.param_groups for p in group["params"]}
+    recorder = record(f, args, "reverse", names, source, most, by_inputs=False, parameters=groups)
     used = [(p, name) for p in groups if (name := recorder.found(p)) is not None]
     if not used:
         raise ValueError(

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import nn
 from minigrad.core import observe, primitive
 from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
 from minigrad.observers import observing
@@ -317,6 +318,15 @@ def test_broadcasting_says_that_contributions_are_summed():
     )
     other = next(s for s in trace["steps"] if s["node"] == "b" and s["writes"][0][1] == "g")
     assert "broadcast" not in other["say"]
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_plain_numbers_have_the_dtype_of_a_modules_parameters(bound):
+    for dtype in (mg.float32, mg.float64):
+        net = nn.Linear(2, 3).to(dtype)
+        trace = trace_function(net.forward if bound else net, [0.5, -1.0], mode="primal")
+        assert {node["dtype"] for node in trace["nodes"]} == {str(dtype).split(".")[-1]}
+        assert "cast" not in [node.get("op") for node in trace["nodes"]]
 
 
 def test_casts_to_a_common_dtype_are_operations():

@@ -348,6 +348,29 @@ def test_of_two_functions_the_code_that_made_the_difference_is_told():
     assert made({**a, "source": None}, b) is None
 
 
+def test_of_a_wrong_contribution_the_code_of_the_operation_that_sends_is_told():
+    class Slope(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, u):
+            ctx.save_for_backward(u)
+            return mg.sin(u)
+
+        @staticmethod
+        def backward(ctx, g):
+            return mg.cos(ctx.saved_tensors[0])  # g is forgotten
+
+    def right(x, y):
+        return mg.sin(x * y) * 2
+
+    def wrong(x, y):
+        product = x * y
+        return Slope.apply(product) * 2
+
+    found = viz.compare(right, wrong, 2.0, 3.0).document["difference"]
+    assert (found["node"], found["step"]) == ("v1", 7), "whose adjoint is wrong"
+    assert [piece[2] for piece in found["made"]] == ["mg.sin(x * y)", "Slope.apply(product)"]
+
+
 def unpacked(templates, point):
     """A document back from its template: the same as the viewer does."""
     template = templates[point[0]]

@@ -204,3 +204,12 @@ def test_a_networks_parameters_have_the_names_of_its_state_dict() -> None:
         lambda x: net(x).square().mean(), optim.Adam(net.parameters()), mg.ones(4, 2)
     )
     assert "2.weight′ = w + Δ(Adam)" in [plain(heading_runs(n)) for n in change["nodes"]]
+
+
+def test_plain_numbers_have_the_dtype_of_the_optimisers_parameters():
+    w = mg.tensor(2.0, requires_grad=True)
+    trace = trace_training_step(lambda x: w * x, mg.optim.SGD([w], lr=0.1), 3.0)
+    assert {node["dtype"] for node in trace["nodes"]} == {"float32"}, "no cast"
+    both = [w, mg.tensor(1.0, dtype=mg.float64, requires_grad=True)]
+    trace = trace_training_step(lambda x: w * x * both[1], mg.optim.SGD(both, lr=0.1), 3.0)
+    assert trace["nodes"][0]["dtype"] == "float64", "the parameters have two dtypes"
