@@ -32,10 +32,17 @@ _OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 OF_NUMBERS = {
     "viewer/arrays.js": """
 import constants from "./constants.json" with { type: "json" };
-import { brief } from "./numbers.js";
+import { short } from "./numbers.js";
 export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
-export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
+export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [short(value)];
 export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf;
+""",
+    "viewer/array_rows.js": "\nexport const inRows = (tokens) => [tokens];\n",
+    "viewer/array_text.js": '\nexport const shapeText = () => "", inline = shapeText;\n',
+    "viewer/summaries.js": """
+import { short } from "./numbers.js";
+export const brief = (value) => short(value);
+export const full = (value) => typeof value === "number" ? String(value) : short(value);
 """,
     "views/array_questions.js": """
 export const askedOfArray = ({ writes: [[, , value]] }) =>
@@ -43,7 +50,8 @@ export const askedOfArray = ({ writes: [[, , value]] }) =>
 export const readShape = () => undefined;
 """,
     "viewer/shape_labels.js": """
-export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = shapeBox;
+export const edgeShape = () => "", placeShapes = () => new Map();
+export const shapeBox = () => null, drawShape = shapeBox;
 """,
 }
 """Parts of the viewer as they are where all values are single numbers."""
@@ -61,6 +69,7 @@ OF_ONE_TRACE = {
     "viewer/beside.js": """
 export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
 export const markBeside = () => null, legendBeside = markBeside, widenBeside = markBeside;
+export const markDifference = markBeside;
 export const unlikeText = () => "";
 """
 }
@@ -72,7 +81,8 @@ INSTEAD = {
         "viewer/groups.js": """
 export const groupTree = () => null, operationsIn = groupTree, openAtFirst = groupTree;
 export const groupsAround = groupTree, visible = groupTree;
-"""
+""",
+        "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
     },
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "rounds": {
@@ -151,9 +161,10 @@ def only_numbers(without: Sequence[str]) -> bool:
 
 def of_numbers() -> dict[str, str]:
     """Parts of the viewer as they are where all values are single numbers; its constants are those
-    without the shapes on edges."""
+    without the shapes on edges and the sizes of arrays that are shown in full."""
     constants = json.loads((STATIC / "viewer" / "constants.json").read_text("utf-8"))
-    del constants["shape"]
+    for name in ("shape", "whole", "listed"):
+        del constants[name]
     return {**OF_NUMBERS, "viewer/constants.json": json.dumps(constants)}
 
 
@@ -200,12 +211,14 @@ def in_english(text: str) -> str:
 _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 _EMPTY = re.compile(r"@[^{};]+\{\}")
+_VARIABLE = re.compile(r"(?<=[{;])(--[\w-]+):[^;{}]*(?:;|(?=\}))")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
 _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
     r"fn_(?!where$|cast$)|word_broadcast|(?:ask|not)Shape|shapeOf|ask\w*Element|hintTransposed|cutSummary"
 )
 _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
+    "groups": "groups|openAll|closeAll|close$|following|press_open",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")
@@ -239,8 +252,8 @@ def with_its_words(text: str, without: Sequence[str] = ()) -> str:
 
 
 def with_its_rules(style: str, text: str, unused: re.Pattern[str] | None = None) -> str:
-    """A squeezed stylesheet: the rules whose classes a module has. unused: selectors of others that
-    it never shows.
+    """A squeezed stylesheet: the rules whose classes a module has, and the variables that they
+    read. unused: selectors of others that it never shows.
     """
     mentioned = _Mentioned(text)
 
@@ -249,7 +262,9 @@ def with_its_rules(style: str, text: str, unused: re.Pattern[str] | None = None)
         shown = any(all(map(mentioned, _CLASS.findall(one))) for one in selectors)
         return rule[0] if shown and not (unused and unused.search(rule[1])) else ""
 
-    return _EMPTY.sub("", _RULE.sub(kept, style))
+    rules = _EMPTY.sub("", _RULE.sub(kept, style))
+    read = set(re.findall(r"var\((--[\w-]+)", rules))
+    return _VARIABLE.sub(lambda one: one[0] if one[1] in read or mentioned(one[1]) else "", rules)
 
 
 def _without_views(text: str, names: Sequence[str]) -> str:

@@ -326,11 +326,14 @@ def _style_of_trace(lang: str, *without: str) -> str:
 
 
 _RULES_OF = {
-    "arrays": r"\.mg-view-(?:arrays|element)",
-    "stages": r"\.mg-(?:stage-[123]|swatch-stage)",
+    "arrays": r"\.mg-view-(?:arrays|element)|^\.mg-(?:heat|node:not\(\.mg-group\))",
+    "beside": r"\.mg-(?:differs|unlike-value)|\.mg-made mark",
+    "groups": r"^\.mg-(?:group|opened)",
+    "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-source[^,]*$",
 }
-"""Selectors of what a Trace may have nothing for: arrays, operations of a backward pass, a text."""
+"""Selectors of what a Trace may have nothing for: arrays, another Trace, groups, operations of a
+backward pass, a text."""
 
 
 @prepared

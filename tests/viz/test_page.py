@@ -356,6 +356,9 @@ ONLY = {
     "pairOnly:",
     ".mg-whose",
     "keyRound:",
+    "openAll:",
+    ".mg-group-name",
+    "td.mg-differs",
 }
 """Words and styles of parts that few Traces need."""
 
@@ -368,7 +371,7 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     assert held(viz.to_html(bare)) == set()
     assert held(viz.to_html(seed)) == {"runTo:", ".mg-skipped", ".mg-source pre"}
     assert held(viz.to_html({**seed, "source": {"code": "\n"}})) == set(), "a text without a line"
-    assert held(viz.to_html(grouped)) == {"roundsOf:"}
+    assert held(viz.to_html(grouped)) == {"roundsOf:", "openAll:", ".mg-group-name"}
     assert held(viz.to_html(bare, lang="zh")) == {"passPlain:", "asksIf:"}
     assert held(viz.compare(seed, seed).to_html()) == ONLY
     assert "curveSaid:" not in viz.to_html(seed), "what only trainings say"
@@ -377,6 +380,9 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     assert dashed in viz.to_html(second) and dashed not in viz.to_html(bare)
     arrays = trace_function(lambda a, b: mg.sum(a @ b), mg.ones(2, 2), mg.ones(2, 2))
     assert beside in viz.to_html(arrays) and beside not in viz.to_html(bare)
+    read, rows = "--mg-plus:", '"], ["'
+    assert read in viz.to_html(arrays) and read not in viz.to_html(bare), "a variable of no rule"
+    assert rows in viz.to_html(arrays) and rows not in viz.to_html(bare), "rows of a formula"
 
 
 def test_no_two_modules_of_the_viewer_declare_one_name():

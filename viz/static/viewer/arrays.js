@@ -3,7 +3,8 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
-import { brief, numberOf, shapeText, short, spread } from "./numbers.js";
+import { numberOf, short } from "./numbers.js";
+import { brief, spread } from "./summaries.js";
 
 export const { row: ROW, line: LINE, heat: HEAT } = constants.card;
 export const LEVELS = "0123456789abcdefg";

@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 import { key } from "./fold.js";
-import { brief, short } from "./numbers.js";
+import { short } from "./numbers.js";
+import { brief } from "./summaries.js";
 
 // Two values that differ, as texts; where the texts of two arrays are alike, the first of the
 // elements at hand in which they differ, behind its index. Returns [index, text, text].
@@ -79,4 +80,15 @@ export function widenBeside(widest, { beside, steps }, text) {
       wide = unlikeText(own, other, text).length;
     widest.set(column, Math.max(widest.get(column), wide));
   }
+}
+
+// Where another Trace parts from this one.
+export function markDifference(root, graph, { node, column, tell }, shown) {
+  tell(shown);
+  for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
+  if (!shown || !node) return;
+  graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
+  const row = `tr[data-node="${CSS.escape(node)}"]`;
+  root.querySelector(`${row} td[data-col="${CSS.escape(column ?? "v")}"]`)
+    ?.classList.add("mg-differs");
 }

@@ -12,11 +12,11 @@ import {
   rowHeight,
 } from "./arrays.js";
 import { s, setText } from "./dom.js";
-import { brief, shapeText } from "./numbers.js";
+import { brief } from "./summaries.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 import { decidedLines } from "./speech.js";
 
-const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
+export const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
 const { tip: EDGE_TIP, dense: DENSE } = constants.edge;
 
 // A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson
@@ -130,13 +130,7 @@ export function drawWire(points, stage = 0) {
   }; // cut: where the mark of a cut stands
 }
 
-// What a wire says of the array that it carries; where one value serves many places, both shapes.
-export function edgeShape(edge, from, to) {
-  if (edge.broadcast) return `${shapeText(from.shape ?? [])} ⇒ ${shapeText(to.shape ?? [])}`;
-  return from?.shape?.length ? shapeText(from.shape) : "";
-}
-
-const frame =
+export const frame =
   ({ x, y, w, h }, corner) =>
   (grow, name, pushed = 0) =>
     s("rect", {
@@ -149,7 +143,7 @@ const frame =
     });
 
 // Rows for the columns, each with its mark and its value; heights by the shape.
-function drawRows(columns, box, top, shape) {
+export function drawRows(columns, box, top, shape) {
   const rows = new Map(),
     left = box.x - box.w / 2 + SIDE,
     right = box.x + box.w / 2 - SIDE,
@@ -247,52 +241,6 @@ export function drawCard(node, box, columns, t, keeping = true) {
   );
   return { group, heading, rows, space: w - 12, ...place };
 }
-
-// A group as one box: a pile of cards.
-export function drawGroup(group, box, columns, words) {
-  const top = box.y - box.h / 2,
-    rim = frame(box, constants.card.corner),
-    shape = [];
-  const heading = s(
-    "text",
-    { x: box.x, y: top + 20, class: "mg-heading mg-group-name" },
-    `▸ ${group.label}`,
-  );
-  const { rows, ...place } = drawRows(columns, box, top + HEAD + CAPTION, shape);
-  const element = s(
-    "g",
-    {
-      class: "mg-node mg-group",
-      "data-node": group.id,
-      tabindex: "-1",
-      role: "button",
-      "aria-expanded": "false",
-    },
-    rim(0, "mg-card mg-pile", 6),
-    rim(0, "mg-card mg-pile", 3),
-    rim(4, "mg-halo"),
-    rim(0, "mg-card"),
-    heading,
-    s("text", { x: box.x, y: top + HEAD + 7, class: "mg-caption" }, words),
-    columns.length &&
-      s("path", {
-        d: `M${box.x - box.w / 2 + 1} ${top + HEAD + CAPTION - 1}h${box.w - 2}`,
-        class: "mg-rule",
-      }),
-    [...rows.values()].map((r) => r.row),
-  );
-  return { group: element, heading, rows, space: box.w - 12, ...place };
-}
-
-export const groupSize = (group, columns, words) => [
-  Math.max(
-    140,
-    Array.from(`▸ ${group.label}`).length * 9 + 2 * SIDE,
-    Array.from(words).length * 6 + 2 * SIDE,
-    22 + 23 * 8 + 2 * SIDE,
-  ),
-  HEAD + CAPTION + columns.length * ROW + 8,
-];
 
 // The size of a node's card where Python laid nothing out: that of its place in the Trace's layout.
 export const cardSize = (box) => [box.w, box.h];

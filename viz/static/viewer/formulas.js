@@ -1,11 +1,14 @@
 // Formulas: tokens as MathML, and as runs of SVG text; names of nodes and columns.
 
+import { shapeText } from "./array_text.js";
+import { inRows } from "./array_rows.js";
 import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key, nodesOf } from "./fold.js";
 import { readNumber } from "./expressions.js";
 import { NESTED, innerFormulas } from "./nested.js";
-import { brief, shapeText, short } from "./numbers.js";
+import { short } from "./numbers.js";
+import { brief } from "./summaries.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
   COMBINING = { dot: "\u0307", bar: "\u0304" };
@@ -175,7 +178,7 @@ function broken(tokens) {
       return found;
     })
     .filter(({ kind, at }) => kind >= 0 && at > 0 && at < tokens.length);
-  if (!places.length) return inRows(tokens);
+  if (!places.length) return inRows(tokens, LONG_PIECE);
   const rank = ({ depth: deep, kind }) => deep * BREAKS.length + kind,
     first = Math.min(...places.map(rank)),
     cuts = places.filter((one) => rank(one) === first).map(({ at }) => at);
@@ -185,32 +188,6 @@ function broken(tokens) {
       .map((t, k) => (!k && from && isSign(from, tokens) ? { ...t, sign: true } : t)),
   );
 }
-const BETWEEN_ELEMENTS = /, (?![\d, ]*\)$)/; // and not within the shape at the end
-// Where nothing else divides it, a long array: after its rows, and a long row after its elements.
-function inRows(tokens) {
-  const out = [[]];
-  for (const t of tokens) {
-    const text = t.t === "num" ? short(t.value) : t.text,
-      rows = text?.includes("], ["),
-      parts = text?.split(rows ? "], [" : BETWEEN_ELEMENTS) ?? [],
-      [end, begin] = rows ? ["],", "["] : [",", ""];
-    if (!["num", "row"].includes(t.t) || text.length <= LONG_PIECE || parts.length < 2)
-      out.at(-1).push(t);
-    else
-      parts.forEach((part, i) => {
-        if (i) out.push([]);
-        out
-          .at(-1)
-          .push({
-            t: "row",
-            col: t.col,
-            text: (i ? begin : "") + part + (i < parts.length - 1 ? end : ""),
-          });
-      });
-  }
-  return out;
-}
-
 export function runs(tokens) {
   const single = (inner) => !inner[1] || inner[0].text?.[0] === "∂";
   const grouped = (inner) =>

@@ -3,25 +3,18 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { cellsBeside, legendBeside, markBeside } from "./beside.js";
-import {
-  arrangeRows,
-  cardSize,
-  drawCard,
-  drawGroup,
-  drawWire,
-  edgeShape,
-  groupSize,
-  stageOf,
-} from "./cards.js";
+import { arrangeRows, cardSize, drawCard, drawWire, stageOf } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key, nodesOf, unkeptOf } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
+import { drawGroup, groupSize } from "./group_cards.js";
 import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
-import { drawShape, placeShapes, shapeBox } from "./shape_labels.js";
-import { brief, short } from "./numbers.js";
+import { drawShape, edgeShape, placeShapes, shapeBox } from "./shape_labels.js";
+import { short } from "./numbers.js";
+import { brief } from "./summaries.js";
 
 const FLOATING = new Set(constants.layout.floating);
 const MOST_OPEN = 400; // boxes that may be on view together

@@ -28,14 +28,3 @@ export function linkHighlights(root, graph, controls, lit) {
   });
   return () => hovered;
 }
-
-// Where another Trace parts from this one.
-export function markDifference(root, graph, { node, column, tell }, shown) {
-  tell(shown);
-  for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
-  if (!shown || !node) return;
-  graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
-  const row = `tr[data-node="${CSS.escape(node)}"]`;
-  root.querySelector(`${row} td[data-col="${CSS.escape(column ?? "v")}"]`)
-    ?.classList.add("mg-differs");
-}

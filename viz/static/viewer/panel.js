@@ -6,7 +6,7 @@ import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { columnOf, key } from "./fold.js";
 import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
-import { brief } from "./numbers.js";
+import { brief } from "./summaries.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes

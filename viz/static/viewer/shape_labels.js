@@ -3,6 +3,7 @@
 // them, or below the last; in narrower letters where another edge crosses behind it; or else
 // further along one of them. The same places as in viz/shape_labels.py.
 
+import { shapeText } from "./array_text.js";
 import constants from "./constants.json" with { type: "json" };
 import { pieces, turnOf, waypoints } from "./cards.js";
 import { s } from "./dom.js";
@@ -14,6 +15,12 @@ const { ascent: ASCENT, descent: DESCENT, before: BEFORE, gap: GAP } = constants
 const { tip: SHAPE_TIP, back: BACK, higher: HIGHER } = constants.shape;
 const { cell: CELL, fine: FINE, short: SHORT } = constants.shape;
 const { shift: SHIFT, shifts: MOST_SHIFTS, stride: STRIDE, farthest: FARTHEST } = constants.shape;
+
+// What a wire says of the array that it carries; where one value serves many places, both shapes.
+export function edgeShape(edge, from, to) {
+  if (edge.broadcast) return `${shapeText(from.shape ?? [])} ⇒ ${shapeText(to.shape ?? [])}`;
+  return from?.shape?.length ? shapeText(from.shape) : "";
+}
 
 const letters = (shape) => Array.from(shape).length;
 const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;

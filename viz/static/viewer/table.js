@@ -15,7 +15,7 @@ import {
   runs,
 } from "./formulas.js";
 import { operationsIn } from "./groups.js";
-import { brief, full } from "./numbers.js";
+import { brief, full } from "./summaries.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
 // for a table wider than its place: without the column of how it is made; in smaller letters;

@@ -1,13 +1,14 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
 import { arrangeParts, isPhone, TWO_COLUMNS, windowOf } from "./arrange.js";
+import { markDifference } from "./beside.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
 import { columnAt, h, nodeAt, note, onceDrawn } from "./dom.js";
 import { columnOf, folder, key, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph, touched } from "./graph.js";
-import { linkHighlights, markDifference } from "./highlight.js";
+import { linkHighlights } from "./highlight.js";
 import { listenKeys } from "./keys.js";
 import { drawPanel } from "./panel.js";
 import { pictureOf, savePicture } from "./picture.js";

@@ -5,7 +5,9 @@ import { heatMap, heatOf, kindOf, letterOf, LEVELS, scaleOf } from "../arrays.js
 import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
-import { factsOf, full, numberOf, shapeText, short } from "../numbers.js";
+import { shapeText } from "../array_text.js";
+import { numberOf, short } from "../numbers.js";
+import { factsOf, full } from "../summaries.js";
 import { fitterOf } from "./grown.js";
 import { lightProduct } from "./products.js";
 

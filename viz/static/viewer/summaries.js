@@ -1,0 +1,42 @@
+// Values as text where there is little space, and with all that is known of them.
+
+import { shapeText } from "./array_text.js";
+import constants from "./constants.json" with { type: "json" };
+import { short } from "./numbers.js";
+
+// From the least to the largest element; where all are equal [1, …].
+export const spread = ({ min, max }) =>
+  min === max ? `[${short(min)}, …]` : `${short(min)} … ${short(max)}`;
+
+// Where there is little space: an array of up to constants.whole elements in full, whatever its
+// numbers; a larger one by its range.
+export function brief(value, most = 18, whole = constants.whole) {
+  const text = short(value),
+    size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
+  if (
+    typeof value !== "object" ||
+    !value ||
+    "re" in value ||
+    (size <= whole && size === value.sample?.length)
+  )
+    return text;
+  if ("min" in value && "max" in value) return spread(value);
+  return text.length <= most ? text : shapeText(value.shape ?? []);
+}
+
+// The least and the largest element of an array, and its norm.
+export const factsOf = (value, t) =>
+  ["min", "max", "norm"].filter((k) => k in value).map((k) => `${t(k)} ${short(value[k])}`);
+
+export function full(value, t) {
+  if (value === null || typeof value !== "object" || "re" in value)
+    return typeof value === "number" ? String(value) : short(value);
+  const facts = factsOf(value, t),
+    size = (value.shape ?? []).reduce((a, b) => a * b, 1),
+    sample = value.sample ?? [];
+  return (
+    `${shapeText(value.shape ?? [])} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}` +
+    (size > sample.length ? ", …" : "") +
+    (facts.length ? ` (${facts.join(", ")})` : "")
+  );
+}
