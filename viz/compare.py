@@ -140,6 +140,8 @@ def compare(
 
         viz.compare(f, mine, 2.0, 5.0)                 two functions, at the same inputs
         viz.compare(trace, viz.trace_of(y))            two Traces, here one of your own engine
+        viz.compare(f, [5.5, 1.716], 2.0, 5.0)         gradients by hand, in the inputs' order
+        viz.compare(f, {"b": 1.716}, 2.0, 5.0)         that of one input, by its name
 
     Args:
         first: the reference, a Trace or a function. second: the Trace or function that is compared

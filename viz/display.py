@@ -55,9 +55,11 @@ def show(
         ``"reverse"``.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
-        views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`. With
-        "jacobian" a function is run once for each column or row, as :func:`minigrad.viz.jacobian`
-        does; a view for which a Trace has nothing says so.
+        views: further views that are open at first: "predict", "story", "algorithm", "orders",
+        "jacobian", "cut", "memory", "arrays", "element". A view for which a Trace has nothing says
+        so. With "predict" each number is hidden until the reader has answered; a Stepper keeps the
+        answers: ``shown = viz.show(...)``, later ``shown.answers``. With "jacobian" a function is
+        run once for each column or row, as :func:`minigrad.viz.jacobian` does.
         browser: outside of notebooks, write the page to a temporary file and open it in a web
         browser.
         options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and

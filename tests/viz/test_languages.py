@@ -109,6 +109,13 @@ def test_the_help_of_the_command_lists_the_views(capsys):
     assert ", ".join(VIEWS) in " ".join(capsys.readouterr().out.split())
 
 
+def test_the_help_of_show_and_the_cheat_sheet_list_the_views_and_where_answers_are():
+    sheet = (STATIC.parents[1] / "lessons" / "cheat_sheet.md").read_text(encoding="utf-8")
+    for text in (" ".join(viz.show.__doc__.split()).replace('"', ""), sheet):
+        assert ", ".join(VIEWS) in text
+        assert "shown.answers" in text
+
+
 def test_what_a_function_does_is_said_in_the_same_words_in_texts_and_pages():
     for name, told in EXPLAINED.items():
         assert words("en")(f"fn_{name}") == told
