@@ -218,6 +218,34 @@ best_step = told_by(
             "you forgot the root: the equation gives a power of h.",
             lambda f, eps, f2=0.0, f3=0.0: 4 * eps * f / f2 if f2 else 3 * eps * f / f3,
         ),
+        *(
+            Misconception.of(
+                f"`** 1 / {root}`",
+                f"you wrote `** 1 / {root}`, or no root at all. `**` binds closer than `/`: write"
+                f" `** (1/{root})`.",
+                *values,
+                call=call,
+            )
+            for call, root, values in (
+                (
+                    "best_step",
+                    2,
+                    (
+                        lambda f, f2, eps: (4 * eps * f / f2) ** 1 / 2,
+                        lambda f, f2, eps: 2 * (eps * f / f2) ** 1 / 2,
+                        lambda f, f2, eps: (eps * f / f2) ** 1 / 2,
+                    ),
+                ),
+                (
+                    "best_central_step",
+                    3,
+                    (
+                        lambda f, f3, eps: (3 * eps * f / f3) ** 1 / 3,
+                        lambda f, f3, eps: (eps * f / f3) ** 1 / 3,
+                    ),
+                ),
+            )
+        ),
         Misconception.of(
             "square root for both",
             "For the central difference the equation has h³, so take a cube root.",

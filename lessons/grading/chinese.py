@@ -62,8 +62,20 @@ def page(template: str, **values: object) -> str:
 ADJOINT = {"adjoint": "伴随", "tangent": "切向量"}
 
 
+OF_ANSWERS = re.compile(r"`\w+`(?: and `\w+`)*: ")
+"""What a sentence begins with that is about some answers of an exercise."""
+
+
+def _of_answers(text: str) -> str:
+    names, sentence = text.split(": ", 1)
+    return f"{names.replace(' and ', '、')}：{said(sentence)}"
+
+
 def said(text: str) -> str:
     """What the grader says, in Chinese as far as it is known here."""
+    if OF_ANSWERS.match(text):
+        parts = re.split(f"(?<! and) (?={OF_ANSWERS.pattern})", text)
+        return "".join(map(_of_answers, parts))
     for pattern, translate in SENTENCES:
         if match := pattern.fullmatch(text):
             return translate(match)

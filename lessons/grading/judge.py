@@ -185,8 +185,7 @@ def weigh(
     )  # fmt: skip
     if result.full or not result.started:
         return result
-    if found := likely_misconception(exercise, cases, returned, items):
-        result.misconception = {"name": found[0].name, "say": found[0].sentence + found[1]}
+    result.misconception = likely_misconception(exercise, cases, returned, items)
     nothing_to_show = (*UNWRITTEN, "forbidden")
     failing = [
         i

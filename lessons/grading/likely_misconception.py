@@ -20,92 +20,100 @@ if TYPE_CHECKING:
     from .judge import Item
 
 
+Found = tuple[Misconception, str]
+"""A mistake, and what to tell the student."""
+
+
 def likely_misconception(
     exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
-) -> tuple[Misconception, str] | None:
-    """The first classic mistake that would have returned just these values, and the sentence of its
-    variant; None if there is none.
+) -> dict[str, str] | None:
+    """Name and sentence of the classic mistake that would have returned just these values; None if
+    there is none.
 
-    The values must agree in every case of the same answer that returned one. Mistakes in their full
-    form come before their variants. Where none explains all cases, one that explains every case of
-    a group is named together with the group.
+    Each answer that fails is explained by itself. Where an exercise calls several, the sentence
+    names the one that it is about, and the name is that of the first mistake.
     """
-    for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
-        pairs = [
-            (c, r.value, i.right)
-            for c, r, i in zip(cases, returned, items, strict=True)
-            if i.call == call and not r.kind
-        ]
-        pairs.sort(
-            key=lambda pair: pair[2]
-        )  # those that failed first: they tell most mistakes apart at once
-
-        def made(
-            wrong: Callable[[Case], Any], pairs: Sequence[tuple[Case, Any, bool]] = pairs
-        ) -> bool:
-            return all(_is_of(exercise, wrong, case, got) for case, got, _ in pairs)
-
-        for mistake in exercise.misconceptions:
-            if made(mistake.wrong):
-                return mistake, ""
-        for mistake in exercise.misconceptions:
-            if mistake.explains is not None and all(
-                _explained(mistake.explains, case, got) for case, got, _ in pairs
-            ):
-                return mistake, ""
-        for mistake in exercise.misconceptions:
-            fitted = _fitted(mistake, [(case, got) for case, got, _ in pairs])
-            for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
-                if wrong is None or made(wrong):
-                    return mistake, say
-    return _in_every_number(exercise, cases, returned, items) or _in_one_group(
-        exercise, cases, returned, items
-    )
-
-
-def _in_every_number(
-    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
-) -> tuple[Misconception, str] | None:
-    """A factor or a small error that is in every number of an answer that fails."""
-    if not exercise.has_one_answer or not exercise.has_answer or exercise.is_value:
-        return None
-    for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
-        pairs = [
-            (case, back.value)
+    told: dict[str, list[str]] = {}
+    name = ""
+    for call in dict.fromkeys(item.call for item in items if not item.right):
+        of_call = [
+            (case, back, item)
             for case, back, item in zip(cases, returned, items, strict=True)
             if item.call == call and not back.kind
         ]
-        for factor, say in FACTORS.items():
-            scaled = lambda case, factor=factor: _scaled(exercise.expected(case), factor)
-            if all(_is_of(exercise, scaled, case, got) for case, got in pairs):
-                return Misconception("a factor for all", say, scaled, alone=True), ""
-        if all(not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got in pairs):
-            return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), ""
+        if found := _of_one_answer(exercise, of_call):
+            name = name or found[0].name
+            told.setdefault(found[1], []).append(f"`{call}`")
+    if not told:
+        return None
+    if len({item.call for item in items}) == 1:
+        return {"name": name, "say": next(iter(told))}
+    say = " ".join(f"{' and '.join(calls)}: {sentence}" for sentence, calls in told.items())
+    return {"name": name, "say": say}
+
+
+Judged = tuple[Case, Returned, "Item"]
+
+
+def _of_one_answer(exercise: Exercise, judged: Sequence[Judged]) -> Found | None:
+    """The first classic mistake that explains every value of an answer. Mistakes in their full
+    form come before their variants. Where none explains all cases, one that explains every case
+    of a group is named together with the group.
+    """
+    pairs = [(case, back.value) for case, back, _ in sorted(judged, key=lambda one: one[2].right)]
+    # Those that failed come first: they tell most mistakes apart at once.
+    if not judged or all(item.right for _, _, item in judged):
+        return None
+
+    def made(wrong: Callable[[Case], Any]) -> bool:
+        return all(_is_of(exercise, wrong, case, got) for case, got in pairs)
+
+    for mistake in exercise.misconceptions:
+        if made(mistake.wrong):
+            return mistake, mistake.sentence
+    for mistake in exercise.misconceptions:
+        if mistake.explains is not None and all(
+            _explained(mistake.explains, case, got) for case, got in pairs
+        ):
+            return mistake, mistake.sentence
+    for mistake in exercise.misconceptions:
+        fitted = _fitted(mistake, pairs)
+        for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
+            if wrong is None or made(wrong):
+                return mistake, mistake.sentence + say
+    return _in_every_number(exercise, pairs) or _in_one_group(exercise, judged)
+
+
+def _in_every_number(exercise: Exercise, pairs: Sequence[tuple[Case, Any]]) -> Found | None:
+    """A factor or a small error that is in every number of an answer that fails."""
+    if not exercise.has_one_answer or not exercise.has_answer or exercise.is_value:
+        return None
+    for factor, say in FACTORS.items():
+        scaled = lambda case, factor=factor: _scaled(exercise.expected(case), factor)
+        if all(_is_of(exercise, scaled, case, got) for case, got in pairs):
+            return Misconception("a factor for all", say, scaled, alone=True), say
+    if all(not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got in pairs):
+        return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), NEARLY_SAID
     return None
 
 
-def _in_one_group(
-    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
-) -> tuple[Misconception, str] | None:
+def _in_one_group(exercise: Exercise, judged: Sequence[Judged]) -> Found | None:
     """A mistake that explains every case of one group, at least two of which fail, for an answer
     with more than one mistake, or one that matters in this group alone. Only floats tell mistakes
     apart.
     """
     if exercise.is_value:
         return None
-    for group, call in dict.fromkeys((i.group, i.call) for i in items if not i.right):
-        found = [
-            (case, back.value, item.right)
-            for case, back, item in zip(cases, returned, items, strict=True)
-            if (item.group, item.call) == (group, call) and not back.kind
-        ]
-        if sum(not right for _, _, right in found) < 2 or any(
+    for group in dict.fromkeys(item.group for _, _, item in judged if not item.right):
+        found = [(case, back.value, item) for case, back, item in judged if item.group == group]
+        if sum(not item.right for _, _, item in found) < 2 or any(
             _scaled(value, 1.0) is None for _, value, _ in found
         ):
             continue
         for mistake in exercise.misconceptions:
             if all(_is_of(exercise, mistake.wrong, case, value) for case, value, _ in found):
-                return mistake, f" That explains the cases of “{group}”, but not all others."
+                only = f" That explains the cases of “{group}”, but not all others."
+                return mistake, mistake.sentence + only
     return None
 
 

@@ -403,6 +403,8 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
 
 SAID = {
     "All cases are right.": "全部用例正确。",
+    "`f` and `g`: Every number is twice what it should be. `h`: It looks as if you guessed.":
+        "`f`、`g`：所有数都是正确值的两倍。`h`：It looks as if you guessed.",
     "1 of 3 cases are right. What `f` returned has the shape (3,), but should have the shape (2,).":
         "3 个用例中 1 个正确。`f` 返回的值的形状是 (3,)，应为 (2,)。",
     "What `f` returned is 0.5 at [1, 2]; it should be 0.25.":

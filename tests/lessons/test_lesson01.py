@@ -149,6 +149,57 @@ def test_a_step_that_is_twice_or_half_the_best_is_not(off):
     assert feedback.points == 0
 
 
+ROOT = lambda f, f2, eps: 2 * math.sqrt(eps * f / f2)
+CUBE_ROOT = lambda f, f3, eps: (3 * eps * f / f3) ** (1 / 3)
+FACTOR = "It looks as if you lost a constant factor"
+
+
+@pytest.mark.parametrize(
+    "first, second, says",
+    [
+        (
+            lambda f, f2, eps: math.sqrt(eps * f / f2),
+            lambda f, f3, eps: (3 * eps * f / f3) ** 1 / 3,
+            (f"`best_step`: {FACTOR}", "`best_central_step`: It looks as if you wrote `** 1 / 3`"),
+        ),
+        (
+            lambda f, f2, eps: (eps * f / f2) ** 1 / 2,
+            CUBE_ROOT,
+            ("`best_step`: It looks as if you wrote `** 1 / 2`",),
+        ),
+        (
+            lambda f, f2, eps: 2 * (eps * f / f2) ** 1 / 2,
+            CUBE_ROOT,
+            ("`best_step`: It looks as if you wrote `** 1 / 2`",),
+        ),
+        (
+            ROOT,
+            lambda f, f3, eps: (eps * f / f3) ** 1 / 3,
+            ("`best_central_step`: It looks as if you wrote `** 1 / 3`",),
+        ),
+        (
+            ROOT,
+            lambda f, f3, eps: 3 * eps * f / f3,
+            ("`best_central_step`: It looks as if you forgot the root",),
+        ),
+        (
+            lambda f, f2, eps: math.sqrt(eps * f / f2),
+            lambda f, f3, eps: (eps * f / f3) ** (1 / 3),
+            (f"`best_step` and `best_central_step`: {FACTOR}",),
+        ),
+        (
+            lambda f, f2, eps: math.sqrt(eps * f / f2),
+            lambda f, f3, eps: 1e-5,
+            (f"`best_step`: {FACTOR}",),
+        ),
+    ],
+)
+def test_each_of_the_two_steps_has_its_own_hint_with_its_name(first, second, says):
+    (note,) = [line.text for line in check("best_step", first, second).lines if line.kind == "note"]
+    assert all(one in note for one in says)
+    assert note.count("It looks as if") == len(says)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1e-8, math.nan, math.inf, "1e-8", [1e-8], True])
 def test_a_step_that_is_no_positive_number_is_wrong_and_does_not_stop_the_check(bad):
     feedback = check("best_step", lambda *sizes: bad, lambda *sizes: bad)

@@ -73,6 +73,17 @@ LESSON_1 = {
             best(root, lambda f, f3, eps: (eps * f / f3) ** (1 / 3)),
             "you lost a constant factor",
         ),
+        "a factor in the first, and precedence in the second": (
+            best(
+                lambda f, f2, eps: math.sqrt(eps * f / f2),
+                lambda f, f3, eps: (3 * eps * f / f3) ** 1 / 3,
+            ),
+            "eps is right. `best_central_step`: It looks as if you wrote `** 1 / 3`",
+        ),
+        "precedence in the first": (
+            best(lambda f, f2, eps: (4 * eps * f / f2) ** 1 / 2, cube_root),
+            "write `** (1/2)`",
+        ),
         "no root": (
             best(lambda f, f2, eps: 4 * eps * f / f2, lambda f, f3, eps: 3 * eps * f / f3),
             "forgot the root",
