@@ -392,6 +392,31 @@ def test_each_line_of_source_has_its_number_also_where_the_source_scrolls(show):
     assert found == [True] * 9
 
 
+def test_on_a_phone_a_step_is_told_whole_or_fades_where_there_is_more_below(show):
+    told = """() => { const box = document.querySelector(".mg-now");
+        return [box.scrollHeight - box.clientHeight > 3, getComputedStyle(box).maskImage != "none"];
+    }"""
+    both = trace_function(
+        lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0, mode="both", source=""
+    )
+    x = [[0.13, -0.13, 0.64], [0.1, -0.54, 0.36], [1.3, 0.95, -0.7], [-1.27, -0.62, 0.04]]
+    w = [[-2.33, -0.22, -1.25, -0.73, -0.54], [-0.32, 0.41, 1.04, -0.13, 1.37]]
+    w.append([-0.67, 0.35, 0.9, 0.09, -0.74])
+    b, u = [-1.01, 0.22, 0.35, -0.15, 0.58], [[0.54, -1.14], [0.2, 0.95]] * 2 + [[-0.7, 0.4]]
+    network = trace_function(
+        lambda x, W1, b1, W2: ((mg.tanh(x @ W1 + b1) @ W2) ** 2).mean(), x, w, b, u, source=""
+    )
+    for each in (both, network):
+        steps = range(1, len(each["steps"]) + 1)
+        assert at_each(show(each, 390, 844), steps, told) == [[False, False]] * len(steps)
+    x = mg.tensor([[0.123, -1.456, 2.789], [1.0, 0.25, -0.5]])
+    arrays = trace_function(lambda x: (x.sum(0) * x.mean(1).sum()).sum(), x, source="")
+    viewer = show(arrays, 390, 844, step=len(arrays["steps"]))
+    viewer.page.wait_for_function(f"() => ({told})().every(Boolean)")
+    viewer.locator(".mg-now").evaluate("box => box.scrollTop = box.scrollHeight")
+    viewer.page.wait_for_function(f"() => !({told})()[1]")
+
+
 def test_a_line_of_source_stays_one_line_in_a_host_that_wraps_code_and_keeps_off_the_numbers(
     show,
 ):

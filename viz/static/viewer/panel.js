@@ -1,6 +1,6 @@
 // What happens in this step: formula, arithmetic, sentence.
 
-import { windowOf } from "./arrange.js";
+import { isPhone, windowOf } from "./arrange.js";
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
@@ -10,6 +10,7 @@ import { brief } from "./summaries.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
+  ON_PHONE = 0.23,
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MEASURED = 3, // of the longest sentences, and of the longest formulas
   MOST_FOUND = 3, // of the results that stand there before the first step
@@ -46,6 +47,10 @@ export function drawPanel(trace, t, stateAt, inputs) {
   shown.means.addEventListener("blur", () => explain(false));
   let measuredAt = "",
     scale = 1; // of the formulas, but on the stage
+  // that there is more below is seen
+  const fade = () =>
+    box.classList.toggle("mg-more", box.scrollTop + box.clientHeight < box.scrollHeight - 3);
+  box.addEventListener("scroll", fade);
   const names = namesOf(trace),
     ready = window.matchMedia("(pointer: coarse)").matches ? "readyTouch" : "ready";
 
@@ -62,7 +67,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     const box = h(
       "div",
       { class: curve ? "mg-now mg-curved" : "mg-now" },
-      spoken && curve?.box,
+      spoken ? curve?.box : curve && h("i", { class: "mg-curve" }), // its place
       opening,
       h("div", { class: "mg-equation" }, badge, formula, sums, means),
       trace.passes?.length > 0 && pass,
@@ -195,6 +200,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       box.scrollTop = 0;
       reachable(formula, formula.scrollWidth > formula.clientWidth);
       reachable(box, box.style.maxHeight && box.scrollHeight > box.clientHeight);
+      fade();
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and
     // formulas) at this width, so that what is below never moves. Where that is more than a share
@@ -203,7 +209,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     reserve(root) {
       const stage = root.classList.contains("mg-stage"),
         asking = root.querySelector(".mg-beside-controls").offsetHeight,
-        most = stage ? Infinity : RESERVED * windowOf(root) - asking / 4,
+        share = isPhone(root) ? ON_PHONE : RESERVED,
+        most = stage ? Infinity : share * windowOf(root) - asking / 4,
         place = `${root.clientWidth} ${stage && root.clientHeight} ${most}`;
       if (place === measuredAt) return;
       measuredAt = place;
