@@ -1,5 +1,7 @@
 """Stage mode, links to a step, and pictures of the present step."""
 
+import io
+import json
 import re
 from xml.etree import ElementTree
 
@@ -141,7 +143,7 @@ def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     visit.page.keyboard.press("Enter")
     assert step_of(viewer) == k + 1
     visit.page.keyboard.press("PageDown")
-    assert step_of(viewer) == k + 2 and viewer.locator(".mg-question-now").count() == 0
+    assert step_of(viewer) == k + 2 and viewer.locator(".mg-asked-for").count() == 0
 
 
 def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typed(
@@ -709,6 +711,190 @@ def test_the_help_names_the_keys_that_act_on_the_stage_and_off_it(show, visit, t
         page.keyboard.press(key)
         assert step_of(viewer) == k + 1, key
     assert told["Q"] == "questions on, off" and "F Esc" in told
+
+
+@pytest.mark.parametrize("opened", ["help", "menu"])
+def test_esc_closes_the_help_or_the_menu_and_only_then_ends_the_stage(show, visit, trace, opened):
+    viewer, page = show(trace, 1280, 800, step=5), visit.page
+    part = viewer.locator(".mg-help" if opened == "help" else ".mg-popup")
+    name = "Help" if opened == "help" else "View"
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    for end in (lambda: page.keyboard.press("Escape"), lambda: page.evaluate(BROWSERS_ESC)):
+        viewer.get_by_label(name, exact=True).click()
+        assert part.is_visible()
+        end()
+        part.wait_for(state="hidden")
+        page.wait_for_timeout(100)
+        assert viewer.evaluate("e => e.matches('.mg-stage')")
+        assert viewer.evaluate("e => e === document.activeElement"), "the next key is the stage's"
+    page.keyboard.press("Escape")
+    until(page, "!document.querySelector('.mg-stage')")
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    page.evaluate(BROWSERS_ESC)
+    until(page, "!document.querySelector('.mg-stage')")
+    visit.assert_clean()
+
+
+BROWSERS_ESC = "document.exitFullscreen()"
+"""What a browser with a window does at Esc: the page is told of the end alone, of no key."""
+
+
+def test_esc_closes_the_text_about_a_formula_and_only_then_leaves_the_viewer(show, visit):
+    found = trace_function(lambda x: mg.where(x > 0, x, -x), 2.0, mode="reverse")
+    viewer, page = show(found, 1280, 800), visit.page
+    k = next(k for k, s in enumerate(found["steps"], 1) if '"where"' in json.dumps(s["formula"]))
+    to(viewer, k)
+    viewer.locator(".mg-means").click()
+    assert viewer.locator(".mg-meaning").is_visible()
+    page.keyboard.press("Escape")
+    assert viewer.locator(".mg-meaning").is_hidden()
+    assert viewer.evaluate("e => e.contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    assert not viewer.evaluate("e => e.contains(document.activeElement)")
+
+
+def test_a_step_on_the_stage_closes_the_help(show, visit, trace):
+    k = step_at(trace, "adjoint", "x2") - 1
+    viewer, page = show(trace, 1280, 800, step=k), visit.page
+    help_, button = viewer.locator(".mg-help"), viewer.get_by_label("Help", exact=True)
+    viewer.focus()
+    page.keyboard.press("?")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    assert step_of(viewer) == k and help_.is_visible(), "off the stage it hides nothing"
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    page.keyboard.press("PageDown")
+    assert viewer.locator(".mg-asked-for").count() == 1 and help_.is_hidden()
+    button.click()
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == k + 1 and help_.is_hidden()
+    page.keyboard.press("Space")
+    page.keyboard.press("Space")
+    assert step_of(viewer) == k + 2 and help_.is_hidden(), "the button has the focus no longer"
+    button.click()
+    viewer.get_by_role("button", name="Back", exact=True).click()
+    assert step_of(viewer) == k + 1 and help_.is_hidden()
+
+
+def black(page):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    picture = image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    return picture.getextrema() == ((0, 0),) * 3
+
+
+@pytest.mark.parametrize("key", ["b", "."])
+def test_on_the_stage_a_key_makes_the_screen_black_and_back(show, visit, trace, key):
+    k = step_at(trace, "adjoint", "x2") - 1
+    viewer, page = show(trace, 1280, 720, step=k), visit.page
+    viewer.focus()
+    page.keyboard.press(key)
+    assert not black(page), "off the stage it does nothing"
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    for back in (key, "PageDown", "ArrowLeft", "Space", "Escape", "f", "?"):
+        page.keyboard.press(key)
+        assert black(page), back
+        page.keyboard.press(back)
+        assert not black(page), back
+        assert viewer.evaluate("e => e.matches('.mg-stage')") and step_of(viewer) == k
+        assert viewer.locator(".mg-help").is_hidden()
+    assert viewer.locator(".mg-asked-for").count() == 0, "no step was made in the dark"
+    page.keyboard.press(key)
+    page.evaluate(BROWSERS_ESC)
+    until(page, "!document.fullscreenElement")
+    page.wait_for_timeout(100)
+    assert not black(page) and viewer.evaluate("e => e.matches('.mg-stage')")
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_key_for_a_black_screen_is_in_the_help_of_the_stage_alone(show, visit, trace, lang):
+    viewer, page = show(trace, 1280, 900, lang=lang), visit.page
+    viewer.focus()
+    page.keyboard.press("?")
+    said = viewer.locator(".mg-help dd").get_by_text(
+        {"en": "black screen on, off", "zh": "开关黑屏"}[lang], exact=True
+    )
+    keys = said.locator("xpath=preceding-sibling::dt[1]/kbd")
+    assert keys.all_text_contents() == ["B", "."] and said.is_hidden()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    assert said.is_visible()
+
+
+def test_in_the_answer_of_predict_mode_b_makes_the_screen_black_on_the_stage_alone(
+    show, visit, trace
+):
+    k = step_at(trace, "primal", "v1") - 1
+    viewer, page = show(trace, 1280, 720, step=k, views=["predict"]), visit.page
+    field = viewer.get_by_label("Your answer")
+    field.focus()
+    page.keyboard.press("b")
+    assert field.input_value() == "b", "off the stage it is typed"
+    field.fill("")
+    viewer.get_by_role("button", name="Stage mode").click()
+    field.focus()
+    page.keyboard.press("b")
+    assert black(page) and field.input_value() == ""
+    page.keyboard.press("PageDown")
+    assert not black(page) and step_of(viewer) == k, "the value was not shown in the dark"
+    field.focus()
+    page.keyboard.type(".5")
+    assert not black(page) and field.input_value() == ".5", "an answer may begin with a point"
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("questions", [True, False])
+def test_after_the_last_step_the_stage_states_the_results(show, visit, trace, questions):
+    n = len(trace["steps"])
+    viewer, page = show(trace, 1280, 800, step=n), visit.page
+    last = viewer.locator(".mg-formula").text_content()
+    results = lambda: [one.replace(" ", "") for one in viewer.locator(RESULT).all_inner_texts()]
+    viewer.focus()
+    page.keyboard.press("PageDown")
+    assert viewer.locator(".mg-formula").text_content() == last, "off the stage it stays"
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    if not questions:
+        page.keyboard.press("q")
+    for _ in range(2):
+        page.keyboard.press("PageDown")
+        assert step_of(viewer) == n and viewer.locator(".mg-formula").text_content() == ""
+        numbers = [one.split("=")[1].strip() for one in results()]
+        assert numbers == ["11.65", "5.5", "1.716"]
+        assert viewer.locator(".mg-say").inner_text() == ""
+    assert viewer.locator(RESULT).first.evaluate(SIZE) >= 24, "letters for the last row"
+    assert "mg-found" not in viewer.locator(".mg-sum").first.get_attribute("class")
+    page.keyboard.press("PageUp")
+    assert step_of(viewer) == n and viewer.locator(".mg-formula").text_content() == last
+    page.keyboard.press("PageUp")
+    assert step_of(viewer) == n - 1
+    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("f")
+    until(page, "!document.querySelector('.mg-stage')")
+    assert viewer.locator(".mg-formula").text_content() == last
+    visit.assert_clean()
+
+
+RESULT = ".mg-sums .mg-sum"
+SIZE = "e => parseFloat(getComputedStyle(e).fontSize)"
+
+
+def test_a_pass_that_ends_without_results_keeps_its_last_step_on_the_stage(show, visit):
+    found = {**trace_function(f, 2.0, 5.0, mode="reverse")}
+    found["steps"] = found["steps"][:3]
+    viewer, page = show(found, 1280, 800, step=3), visit.page
+    last = viewer.locator(".mg-formula").text_content()
+    viewer.focus()
+    page.keyboard.press("f")
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == 3 and viewer.locator(".mg-formula").text_content() == last != ""
+    visit.assert_clean()
 
 
 def test_the_size_of_a_long_formula_is_found_with_few_measures(show, visit):

@@ -18,6 +18,7 @@ const HELP = [
   ["Space", "keyPlay", false],
   ["← → PgUp PgDn Space Enter", "keyStage", true],
   ["Q", "keyAsk", true],
+  ["B .", "keyDark", true],
   ["+ − 0", "keyZoom"],
   ["F", "stage", false],
   ["F Esc", "keyLeave", true],
@@ -223,11 +224,17 @@ export function drawControls(trace, t, id, firstOf, actions) {
     slider,
     help,
     menu,
-    helpButton,
     toggleHelp,
-    closeMenu() {
+    // Closes the menu and the help. Returns whether one was open.
+    close() {
+      const open = menu.open || !help.hidden;
       if (menu.contains(document.activeElement)) menu.firstChild.focus({ preventScroll: true });
       menu.open = false;
+      if (!help.hidden) {
+        toggleHelp(false);
+        helpButton.focus();
+      }
+      return open;
     },
     chips: h("div", { class: "mg-chips", role: "group", "aria-label": t("phases") }, chips),
     bar,

@@ -23,15 +23,10 @@ export function passStage(event, viewer) {
 // which phases begin; rounds(): those at which rounds of loops do.
 // Long: each key has its line.
 export function listenKeys(root, parts) {
-  const { clock, n, marks, rounds, graph, controls, stage, jumpTo, views } = parts;
+  const { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close } = parts;
   function leave() {
-    if (stage.on()) stage.set(false);
-    else if (!controls.help.hidden) {
-      controls.toggleHelp(false);
-      controls.helpButton.focus();
-    } else if (controls.menu.open) {
-      controls.closeMenu();
-    } else document.activeElement?.blur?.();
+    if (stage.on()) stage.leave();
+    else if (!close()) document.activeElement?.blur?.();
   }
   // Keys of a step or a phase. On a stage a clicker's keys, Page Down and Page Up, make one step.
   function moving(key) {
@@ -63,9 +58,9 @@ export function listenKeys(root, parts) {
     if (e.key === "Escape") return leave;
     // an empty answer leaves the keys that move the clock; any answer leaves those of a clicker
     const typed = e.target.value && !(stage.on() && e.key.startsWith("Page"));
-    const ofStage = stage.on() && /^[ qj]$/i.test(e.key); // no answer begins with them
+    const ofStage = stage.on() && /^[ bqj]$/i.test(e.key); // no answer begins with them
     if (kind === "text" && (typed || (e.key.length < 2 && !ofStage))) return null;
-    if (kind === "text" && !/^[qj]$/i.test(e.key)) return moving(e.key);
+    if (kind === "text" && !/^[bqj]$/i.test(e.key)) return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
       return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
@@ -73,6 +68,7 @@ export function listenKeys(root, parts) {
     if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
     if (/^j$/i.test(e.key)) return () => toRound(e.shiftKey);
     if (stage.on() && /^q$/i.test(e.key)) return stage.question;
+    if (stage.on() && /^[b.]$/i.test(e.key)) return stage.dark;
     if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
     if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
     // another slider keeps its keys
@@ -99,6 +95,6 @@ export function listenKeys(root, parts) {
     if (!act) return;
     e.preventDefault();
     e.stopPropagation();
-    act();
+    if (!stage.lit()) act();
   });
 }

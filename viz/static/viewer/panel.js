@@ -38,10 +38,13 @@ export function drawPanel(trace, t, stateAt, inputs) {
   const { box, badge, formula, sums, say } = shown;
   // What the functions in the formula do, over what is below: the step's sentence stays in sight.
   const meaning = h("p", { class: "mg-meaning", role: "status", hidden: true });
+  // Returns whether that stood there.
   function explain(on) {
+    const before = !meaning.hidden;
     meaning.hidden = !on;
     meaning.textContent = on ? formula.title : "";
     shown.means.setAttribute("aria-expanded", on);
+    return before;
   }
   explain(false);
   shown.means.addEventListener("blur", () => explain(false));
@@ -102,10 +105,11 @@ export function drawPanel(trace, t, stateAt, inputs) {
   }
   // Everything but the sentence, which is announced when it changes; that is returned. The message
   // of an operation that fails stands above already.
-  // preview: the final state, where it may be told before the first step.
+  // preview: the final state, where it may be told before the first step, or once more at the end.
   function fill(parts, k, state, preview = null) {
     const { badge, formula, sums, means, pass, opening, say } = parts;
-    const step = k > 0 ? steps[k - 1] : null;
+    const results = preview ? found(preview) : [],
+      step = k > 0 && !results.length ? steps[k - 1] : null;
     const partial = step?.partial && say.closest(".mg-stage"); // elsewhere the sentence says so
     badge.textContent = step ? phaseOf(step, t) + (partial ? t("soFar") : "") : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
@@ -122,10 +126,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     sums.replaceChildren(
       ...(step
         ? arithmetic(step, state).map((tokens) => equation(tokens, 0))
-        : preview
-          ? found(preview)
-          : []
-      ).map((parts) => h("span", { class: step ? "mg-sum" : "mg-sum mg-found" }, parts)),
+        : results
+      ).map((parts) => h("span", { class: k ? "mg-sum" : "mg-sum mg-found" }, parts)),
     );
     if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
     if (step) return sentence(step, t, names);
@@ -133,7 +135,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     const keys = ready === "ready" && say.closest(".mg-stage") ? "readyStage" : ready;
     const odd = preview && steps.find((one) => one.nonfinite); // why the preview has a NaN
     if (odd) return `${steps.indexOf(odd) + 1} / ${n}: ${sentence(odd, t, names)}`;
-    return t(n ? keys : "empty", { n });
+    return k ? "" : t(n ? keys : "empty", { n });
   }
   // On the stage a long formula is written smaller: the graph needs the height.
   function fitted({ formula, say }) {
@@ -169,6 +171,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   return {
     box,
     meaning,
+    close: () => explain(false),
     say,
     renew: () => curve?.renew(),
     // What comes next, before its answer: the left side of its formula.

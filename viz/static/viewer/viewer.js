@@ -111,7 +111,10 @@ function show(el, given, options, t) {
   const clock = makeClock(n, {
     speed: () => chosen.speed,
     draw: drawn,
-    told: (k) => options.onStep?.(k),
+    told(k) {
+      if (stage.on()) close();
+      options.onStep?.(k);
+    },
     playing: announce,
   });
   const graph = trace.layout
@@ -130,7 +133,7 @@ function show(el, given, options, t) {
     arrange();
     if (!on) return;
     // the menu would cover it
-    if (root.clientWidth < TWO_COLUMNS) controls.closeMenu();
+    if (root.clientWidth < TWO_COLUMNS) controls.close();
     views.bring(name);
   });
   // of a question the difference would be the answer
@@ -149,9 +152,17 @@ function show(el, given, options, t) {
   const hovered = linkHighlights(root, graph, controls, lightSource);
   const redraw = () => begun && draw(false);
   const stage = makeStage(root, trace, {
-    ...{ clock, arrange, redraw, told: options.onStage, answered: views.next },
+    ...{ clock, arrange, redraw, told: options.onStage, answered: views.next, close },
   });
   const present = () => stage.asking() ?? steps[clock.at() - 1];
+
+  // Closes what lies over the picture. Returns whether something did.
+  function close() {
+    const open = [panel.close(), controls.close()].includes(true);
+    // there the keys are those of the stage
+    if (open && stage.on() && controls.bar.contains(document.activeElement)) host.focus();
+    return open;
+  }
 
   // What the further views may use: the clock, the graph, and a log of answers.
   function hostOfViews() {
@@ -345,7 +356,7 @@ function show(el, given, options, t) {
     graph?.update(step, state, preview, asking);
     table.update(steps[k - 1], state);
     if (asking) panel.ask(asking);
-    else panel.update(k, state, preview);
+    else panel.update(k, state, stage.results() ? state : preview);
     controls.update(k, now);
     views.update(k, steps[k - 1] ?? null, state, asking);
     mark();
@@ -416,7 +427,7 @@ function show(el, given, options, t) {
     if (e.target.closest(".mg-heat") && !graph.isGroup(id)) views.set("arrays", true);
   });
   const rounds = () => roundSteps(trace);
-  listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views });
+  listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close });
   const paper = listenPrint(clock, n, table);
 
   // the height changes at many a step; that of a phone's window while its page scrolls
