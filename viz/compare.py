@@ -35,7 +35,7 @@ from minigrad.trace.text import number
 from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
-TOLD = ("kind", "step", "node", "column", "expected", "got", "edge", "swapped")
+TOLD = ("kind", "step", "node", "column", "expected", "got")
 """What of a difference the viewer is told."""
 
 
@@ -50,8 +50,10 @@ class Comparison(StepperDocument):
         second: Any,
         names: Sequence[str] | None = None,
         reference: bool = True,
+        graphs: bool = True,
         **options: Any,
     ):
+        """graphs: whether it is told where the graphs differ; else that they do."""
         check(first)
         second, lacking = _trace_of(first, second)
         check(second)
@@ -65,31 +67,27 @@ class Comparison(StepperDocument):
         close = partial(agree, **within)
         both = with_layout(union(first, second, close, str(names[1])))
         found = self.divergence
-        parted, self._values = None, ""
+        parted: dict[str, Any] | None = None
+        self._values, self._parts = "", True
         if found is not None and found.column is None:
             self._values, alike = _outcome(first, second, close, self._names, reference, t)
-            self._reference = reference and not alike  # there are several right ways to a value
+            self._parts = graphs and not alike and found.node is not None
+            if alike:  # there are several right ways to a value
+                both["beside"]["cells"] = []
+            else:
+                parted = {}
         self._lacking = t("pairLacking", names=", ".join(lacking)) if lacking else ""
-        if found is not None:
-            parted = {key: getattr(found, key) for key in TOLD} | {
-                "say": self._said(found, words()),
-                "reference": self._reference,
-                "values": self._values,
-                **_made(first, second, found),
-            }
+        if found is not None and self._parts:
+            parted = {key: getattr(found, key) for key in TOLD} | _made(first, second, found)
+        self.first = first
         document = {
             "schema": "minigrad.pair/1",
             "union": both,
             "difference": parted,
             "names": self._names,
-            "lacking": self._lacking,
         }
-        self.first = first
         super().__init__(document, both, f"{names[0]} · {names[1]}", **options)
-
-    def _said(self, found: Divergence, t: Words) -> str:
-        """The difference as a sentence; where neither Trace is the right one, without a verdict."""
-        return found.say if self._reference else beside(found, self._names, t)
+        self.document["told"] = " ".join(self._told())
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the page to a file, or with the ending .svg or .png a picture of the step, with the
@@ -120,10 +118,11 @@ class Comparison(StepperDocument):
         return [sentence for sentence in said if sentence]
 
     def _parted(self, found: Divergence | None, t: Words) -> str:
+        if not self._parts:
+            return t("pairOther")
         if found is None or self._reference:
             return difference(self.first, found, t, self._names)
-        said = self._said(found, t)
-        return where_they_part(found, said, t)
+        return where_they_part(found, beside(found, self._names, t), t)
 
 
 def compare(
@@ -152,8 +151,8 @@ def compare(
         :func:`minigrad.viz.from_torch`.
         reference: whether the first is right (a student's engine beside it). If False, the
         difference is told without a verdict: before and after a step of training.
-        names: how the two are called; if not given, functions by their names, and others "first"
-        and "second", in the stepper's language.
+        names: how the two are called; if not given, functions by their names, a derivative as
+        ``grad(f)``, and others "first" and "second", in the stepper's language.
         browser: as for :func:`minigrad.viz.show`, outside of notebooks.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
         stepper.
@@ -171,20 +170,22 @@ def compare(
         function.
     """
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
+    derived = False
     if callable(first) or callable(second):
         t = words(options.get("lang", "en"))
-        called = [getattr(f, "__name__", "") for f in (first, second)]
+        called = [_called(f) for f in (first, second)]
         if names is None and called[0] != called[1]:
             known = zip(called, (t("pairFirst"), t("pairSecond")), strict=True)
-            names = [name if name.isidentifier() else other for name, other in known]
+            names = [name or other for name, other in known]
         both = first, second
+        derived = any(map(_maker, both))  # the graph of a derivative has steps that no code tells
         first, second = _run(first, inputs, both), _run(second, inputs, both, gradients=True)
     elif inputs:
         raise TypeError(
             "compare: inputs are given with functions, as in viz.compare(f, mine, 2.0, 5.0); a"
             " Trace has its own. The names of the two are given as names=(…, …)."
         )
-    found = Comparison(first, second, names, reference, **options)
+    found = Comparison(first, second, names, reference, not derived, **options)
     if kernel_runs():
         try:
             from minigrad.viz.widget import ComparisonWidget
@@ -192,6 +193,19 @@ def compare(
             return found
         return ComparisonWidget(found)
     return tell(found, sys._getframe(1).f_globals, browser)
+
+
+def _maker(f: Any) -> str:
+    """What of minigrad.func made a function of another one: "grad". Else nothing."""
+    made = str(getattr(f, "__globals__", {}).get("__name__")).startswith("minigrad.func.")
+    return f.__code__.co_qualname.partition(".")[0] if made and hasattr(f, "__wrapped__") else ""
+
+
+def _called(f: Any) -> str:
+    """The name of a function: "f", "grad(f)"; nothing of a lambda."""
+    inner = _called(f.__wrapped__) if (maker := _maker(f)) else ""
+    name = str(getattr(f, "__name__", ""))
+    return f"{maker}({inner})" if inner else name if not maker and name.isidentifier() else ""
 
 
 def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = False) -> Any:

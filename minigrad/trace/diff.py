@@ -33,7 +33,8 @@ _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 class Divergence:
     """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
-    sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
+    sentence for people; node is None of a "structure" with no node that surely stands in another's
+    place. edge: the reference's edge along which a wrong contribution was sent, or
     None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
     difference or a quotient whose operands are exchanged, how that is written ("x − 3"), or None.
     """
@@ -546,23 +547,28 @@ def _structure(
     """
     ours, theirs = map(_Made, (a, b), literals(a, b, twin))
     back = {theirs: ours for ours, theirs in twin.items()}
+    users = _users(a), _users(b)
     born = {cell[0]: i for i, step in reversed([*enumerate(a["steps"])]) for cell in step["writes"]}
     for m, n in pairs:
         if "op" not in m:
             continue
         node = m["id"]
-        if not {key[0] for key in ours.keys(m)} & {key[0] for key in theirs.keys(n)}:
+        wanted = ours.operands[node]
+        found = [back.get(s) or f"{s}′" for s in theirs.operands[n["id"]]]
+        other = not {key[0] for key in ours.keys(m)} & {key[0] for key in theirs.keys(n)}
+        if not other and wanted == found:
+            continue
+        used = {twin.get(one) for one in users[0][node]} == {*users[1][n["id"]]}
+        if not used or (other and wanted != found):  # they only stand at the same place
+            say = "The two are computed by different operations."
+            return Divergence("structure", None, None, None, None, None, say)
+        if other:
             ops = m["op"], n["op"]
             say = f"{node} should be made by {ops[0]}, but is made by {ops[1]}."
             return Divergence("structure", node, None, born.get(node), *ops, say, None, n["id"])
-        wanted = ours.operands[node]
-        found = [back.get(s) or f"{s}′" for s in theirs.operands[n["id"]]]
-        if wanted != found:
-            say = (
-                f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
-            )
-            made = wanted, found
-            return Divergence("structure", node, None, born.get(node), *made, say, None, n["id"])
+        say = f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
+        made = wanted, found
+        return Divergence("structure", node, None, born.get(node), *made, say, None, n["id"])
     done = [[one["id"] for one in side] for side in zip(*pairs, strict=True)] or [[], []]
     missing, extra = ([n for n in alone[i] if n["id"] not in done[i]] for i in (0, 1))
     if not missing and not extra:

@@ -410,7 +410,18 @@ def test_a_number_that_the_engine_names_is_no_input():
 def test_an_operation_is_never_told_to_be_made_by_an_input():
     reference = trace_function(lambda x: mg.exp(x) + x, 1.0)
     found = first_divergence(reference, trace_function(lambda x, y: mg.exp(x) * y, 1.0, 2.0))
-    assert found.say == "v2 should be made by add, but is made by mul."
+    assert found.say == "The two are computed by different operations."
+
+
+def test_operations_are_named_only_of_nodes_that_stand_in_the_same_place():
+    """That have the same operands and lead to the same: else they are only left over."""
+    reference = trace_function(lambda x: mg.exp(mg.sin(x)) * 2, 1.0)
+    found = first_divergence(reference, trace_function(lambda x: mg.exp(mg.cos(x)) * 2, 1.0))
+    assert found.say == "v1 should be made by sin, but is made by cos."
+    for other in (lambda x: mg.cos(x) * mg.exp(x), lambda x: mg.cos(x * x)):
+        found = first_divergence(reference, trace_function(other, 1.0))
+        assert (found.kind, found.node, found.step) == ("structure", None, None)
+        assert found.say == "The two are computed by different operations."
 
 
 def test_extra_and_missing_nodes():

@@ -55,7 +55,7 @@ export function markBeside({ classList }, ids, { beside, columns }, theirs, stat
 export function marksBeside({ cells, only, names: [a, b] }, t) {
   const sides = new Set(Object.values(only));
   return [
-    (cells.length > 0 || sides.size > 0) && `${a} ≠ ${b}`,
+    cells.length > 0 && `${a} ≠ ${b}`,
     sides.has(0) && t("pairOnly", { name: a }),
     sides.has(1) && t("pairOnlySecond", { name: b }),
   ]

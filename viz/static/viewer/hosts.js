@@ -28,11 +28,11 @@ export function madeOf(document_) {
 
 // Two Traces as one graph, on the clock of the first. Above it, and on the stage below it, the
 // first difference, with both values.
-function mountPair(el, { union: both, difference, names, lacking }, options) {
+function mountPair(el, { union: both, difference, names, told }, options) {
   const t = translator(options.lang),
     union = { ...both, beside: { ...both.beside, names } },
     place = h("div"),
-    { bar, box, tell } = differenceBox(union, difference, names, lacking, t, (k) => {
+    { bar, box, tell } = differenceBox(union, difference, names, told, t, (k) => {
       options.onStep?.(viewer.go(k));
       viewer.root.focus({ preventScroll: true }); // its keys go on from there
     }),
@@ -56,16 +56,8 @@ function mountPair(el, { union: both, difference, names, lacking }, options) {
 // bar: what stands above the graph; box: what does below it, on the stage; tell(on): whether they
 // may give the difference away.
 // Long: both are made of the same parts.
-function differenceBox(union, difference, names, lacking, t, go) {
-  const said = difference
-      ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
-      : t("pairSame"),
-    steps = Object.entries(union.beside?.within ?? {})
-      .slice(0, 3)
-      .map(([node, [first, second]]) =>
-        t("pairSteps", { node, first, second, a: names[0], b: names[1] }),
-      ),
-    { node, column, step, kind } = difference ?? {},
+function differenceBox(union, difference, names, told, t, go) {
+  const { node, column, step, kind } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column];
   // whole: with the lines of code, not the pieces alone
@@ -97,15 +89,14 @@ function differenceBox(union, difference, names, lacking, t, go) {
     sentence = announced(),
     parted = large(false),
     legend = h("p", { class: "mg-pairname" }, marks),
-    verdict = [difference?.values, said, lacking, ...steps].filter(Boolean).join(" "),
     // what a graph is made of comes after whether the results agree
-    above = difference?.values ? [sentence, parted] : [parted, sentence],
-    box = h("div", { class: "mg-verdict" }, large(true), h("p", null, verdict));
+    above = column ? [parted, sentence] : [sentence, parted],
+    box = h("div", { class: "mg-verdict" }, large(true), h("p", null, told));
   return {
     bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, above, jump, legend),
     box,
     tell(on) {
-      sentence.textContent = on || !known ? verdict : t("pairHeld");
+      sentence.textContent = on || !difference ? told : t("pairHeld");
       if (parted) parted.hidden = !on;
       box.classList.toggle("mg-held", !on);
     },
@@ -120,33 +111,6 @@ function bothOf({ expected, got }, t, text) {
   if (both.some((one) => one === null || Array.isArray(one))) return both.map(listed);
   const [at, ...told] = apart(expected, got, text);
   return told.map((one) => at + one);
-}
-
-// Traces of which the second has more nodes part at no step.
-function whereTheyPart({ step, column }, say, t) {
-  const [plainly, at] = column ? ["pairIs", "pairAt"] : ["pairGraphs", "pairGraphsAt"];
-  return Number.isInteger(step) ? t(at, { step: step + 1, say }) : t(plainly, { say });
-}
-
-// The difference as a sentence. Python brings it in English; in another language it is
-// written from what it says as data.
-function differenceText(trace, difference, t, names) {
-  const { say, kind, node, column, expected, got, edge, reference, swapped } = difference,
-    [first, second] = bothOf(difference, t, short),
-    both = { first, second, a: names[0], b: names[1] };
-  if (!t.foreign) return say;
-  if (!column) return t(kind === "structure" ? "pairMade" : "pairSizes", { node, ...both });
-  if (reference === false) return t("pairPlain", { column: t(column), node, ...both });
-  const along = trace.edges.find((e) => e.id === edge),
-    sender = along && (along.src === node ? along.dst : along.src);
-  const values = { node, column: t(column), sender, expected: first, got: second };
-  const hint = swapped
-    ? t("pairSwapped", { swapped })
-    : typeof expected === "number" && expected !== 0 && got === -expected
-      ? t("pairSign")
-      : "";
-  const told = t(kind === "missing" ? "pairMissing" : along ? "pairEdge" : "pairValue", values);
-  return `${told} ${hint}`.trim();
 }
 
 // Sliders over a viewer. A grid holds its Traces as one template and, for each point, the values
