@@ -130,3 +130,17 @@ def test_no_question_and_nothing_that_is_said_of_an_answer_moves_what_is_below(
         assert len(seen) > 20 and all(places == seen[0] for places in seen)
         assert seen[0][-1], "all of it is seen"
         assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_answers_open_over_the_graph_and_move_nothing(show, visit, trace):
+    viewer = show(trace, 1280, 800, views=["predict"], step=len(trace["steps"]))
+    graph, given = viewer.locator(".mg-graph"), viewer.locator(".mg-answers")
+    before = graph.bounding_box()
+    viewer.locator(".mg-score-of summary").click()
+    assert graph.bounding_box() == before
+    assert given.is_visible() and given.bounding_box()["width"] >= 220
+    link = given.get_by_role("link", name="Download the answers")
+    place = link.bounding_box()
+    hit = "([x, y]) => document.elementFromPoint(x, y).textContent"
+    middle = [place["x"] + place["width"] / 2, place["y"] + place["height"] / 2]
+    assert visit.page.evaluate(hit, middle) == "Download the answers", "nothing lies over it"

@@ -1245,3 +1245,14 @@ def test_of_operands_too_far_apart_those_that_fit_beside_the_result_are_whole(sh
     assert [node for node, _ in found["steps"][-1]["reads"]] == ["x", "v6"]
     until(visit.page, f"({CUT})(document.querySelector('.mg-stage')).join() === 'x'")
     visit.assert_clean()
+
+
+def test_on_a_stage_upright_the_formula_has_the_width(show, trace):
+    """No button leads to the stage on a phone, but a link may."""
+    k = step_at(trace, "adjoint", "x2")
+    viewer = show(trace, 390, 844, step=k)
+    viewer.focus()
+    viewer.page.keyboard.press("f")
+    assert viewer.locator(".mg-curve").is_hidden()
+    now, formula = (viewer.locator(c).bounding_box() for c in (".mg-now", ".mg-formula"))
+    assert formula["width"] > 0.8 * now["width"]

@@ -372,6 +372,15 @@ def test_a_player_is_not_read_aloud(show, visit):
     assert set(speaking()) == {"polite"}
 
 
+def test_what_the_algorithm_works_at_does_not_scroll_away(show):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, 1440, 900, views=["algorithm"], step=len(trace["steps"]))
+    held = viewer.locator(".mg-held-by")
+    held.evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    said = viewer.get_by_text("Now at work: v = v1.").bounding_box()
+    assert said["y"] + said["height"] <= held.bounding_box()["y"]
+
+
 def test_an_entry_of_the_jacobian_is_said_when_it_is_found(show):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     viewer = show(trace)

@@ -89,7 +89,6 @@ export const algorithmView = {
         role: "group",
         "aria-label": t("dictionary"),
       },
-      working,
       dictionary,
     );
     function toTheActiveRow() {
@@ -103,7 +102,7 @@ export const algorithmView = {
         "div",
         { class: "mg-algorithm" },
         h("ol", { class: "mg-pseudo" }, lines),
-        held,
+        h("div", null, working, held),
         graph?.box,
       ),
       update(k, step) {

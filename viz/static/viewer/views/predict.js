@@ -331,8 +331,12 @@ function drawScore(t, { answers, hosted }) {
       "details",
       { class: "mg-score-of" },
       h("summary", null, t("answers"), " ", note),
-      h("div", { class: "mg-scroll mg-given", ...reached }, list),
-      !hosted && save,
+      h(
+        "div",
+        { class: "mg-answers" },
+        h("div", { class: "mg-scroll mg-given", ...reached }, list),
+        !hosted && save,
+      ),
     );
   // a value that was only asked for is no answer; after a wrong one it is
   const isShown = ({ answer, tries }) => answer === null && tries === 1;
