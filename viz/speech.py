@@ -18,13 +18,12 @@ from minigrad.viz.texts import Words, words
 from minigrad.trace import Divergence
 from minigrad.trace.text import EXPLAINED, REASONS, is_sign, pass_place, seeds
 from minigrad.watch.notation import Tokens, broadcast_axes, slope
+from minigrad.watch.sentences import LONGEST_MADE, LONGEST_SLOPE
 
 LONGEST = 30
 """Characters of a question in a card."""
 _OVER = "\u0305"
 """The bar over each letter of a longer name."""
-LONGEST_MADE, LONGEST_SLOPE = 40, 24
-"""Characters of an expression beside the name of what it makes, and of a derivative."""
 
 
 class Names(NamedTuple):

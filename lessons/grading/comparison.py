@@ -101,21 +101,24 @@ def side_by_side(
     right, mine = (_entries(as_plain(value)) for value in (expected, got))
     if not right or not mine:
         return []
-    absent = object()
-    rows: list[list[Any]] = []
-    for name in dict.fromkeys((*right, *mine)):
-        pair = [found.get(name, absent) for found in (right, mine)]
-        texts = ["" if one is absent else shown(one) for one in pair]
-        there = all(one is not absent for one in pair)
-        agrees = there and not _same(*pair, rtol, atol, "it", None)
-        if not agrees and texts[0] == texts[1]:  # more digits tell them apart
-            texts = [repr(one) for one in pair]
-        rows.append([name, *texts, agrees])
-    first = next((i for i, row in enumerate(rows) if not row[3]), None)
+
+    def agrees(name: str) -> bool:
+        there = name in right and name in mine
+        return there and not _same(right[name], mine[name], rtol, atol, "it", None)
+
+    def row(name: str) -> list[Any]:
+        texts = [shown(one[name]) if name in one else "" for one in (right, mine)]
+        agree = agrees(name)
+        if not agree and texts[0] == texts[1]:  # more digits tell them apart
+            texts = [repr(one[name]) for one in (right, mine)]
+        return [name, *texts, agree]
+
+    names = [*dict.fromkeys((*right, *mine))]
+    first = next((i for i, name in enumerate(names) if not agrees(name)), None)
     if first is None:
         return []
-    start = max(0, min(first - ENTRIES // 2, len(rows) - ENTRIES))
-    return rows[start : start + ENTRIES]
+    start = max(0, min(first - ENTRIES // 2, len(names) - ENTRIES))
+    return [*map(row, names[start : start + ENTRIES])]
 
 
 def _entries(value: Any) -> dict[str, Any]:

@@ -60,8 +60,8 @@ def _of_one_answer(exercise: Exercise, judged: Sequence[Judged]) -> Found | None
     form come before their variants. Where none explains all cases, one that explains every case
     of a group is named together with the group.
     """
-    pairs = [(case, back.value) for case, back, _ in sorted(judged, key=lambda one: one[2].right)]
     # Those that failed come first: they tell most mistakes apart at once.
+    pairs = [(case, back.value) for case, back, _ in sorted(judged, key=lambda one: one[2].right)]
     if not judged or all(item.right for _, _, item in judged):
         return None
 

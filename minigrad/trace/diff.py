@@ -33,10 +33,11 @@ _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 class Divergence:
     """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
-    sentence for people; node is None of a "structure" with no node that surely stands in another's
-    place. edge: the reference's edge along which a wrong contribution was sent, or
+    sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
     None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
     difference or a quotient whose operands are exchanged, how that is written ("x − 3"), or None.
+
+    Of a "structure" the node is None where none surely stands in the place of another.
     """
 
     kind: str
