@@ -212,9 +212,10 @@ def overwritten(node: Any, position: int, version: Any, number: int) -> InPlaceE
     if source < 0:
         what = "its output"
     elif prim.variadic:
-        what = f"its input {source}"
+        what = f"its input number {source + 1}"
     else:
-        what = f'its input "{prim.inputs[source]}"'
+        place = ("first ", "second ", "third ")[source : source + 1] if prim.inputs[1:] else ()
+        what = f'its {"".join(place)}input "{prim.inputs[source]}"'
     array = None if node.saved is None else node.saved[position]
     if isinstance(array, tuple):  # of several results, those that have memory have a counter each
         counters = [v for at, v, _ in node.versions if at == position]

@@ -218,7 +218,7 @@ _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
 )
 _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
-    "groups": "groups|openAll|closeAll|close$|following|press_open",
+    "groups": "groups|openAll|closeAll|close$|following|press_open", "fails": "fails",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")

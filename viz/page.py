@@ -360,6 +360,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["rounds"] = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
+    has["fails"] = "error" in trace or any("fails" in step for step in trace["steps"])
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

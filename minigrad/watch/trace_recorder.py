@@ -311,8 +311,7 @@ class TraceRecorder(TraceWriter):
         if self._failed_back is None or self._problem is not None:
             return False
         text, _ = where_raised(error)
-        expr = [] if text is None else [{"t": "text", "text": text}]
-        self.failure_back(error, self._failed_back, expr)
+        self.failure_back(error, self._failed_back, text)
         return True
 
     # --------------------------------------------------------------------------------------- events

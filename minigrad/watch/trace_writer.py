@@ -216,13 +216,16 @@ class TraceWriter(TraceDocument):
         edges = self.connect(node, list(operands), False)
         self.step("primal", name, edges, reads, [], expr, say, **line)
 
-    def failure_back(self, error: BaseException, name: str, expr: list[Any]) -> None:
-        """The step at which the rule of an operation raised, in the reverse pass."""
+    def failure_back(self, error: BaseException, name: str, text: str | None) -> None:
+        """The step at which the rule of an operation raised, in the reverse pass. text: of a rule
+        that the user wrote, the code that raised; else the operation itself stands there."""
         told = {"type": type(error).__name__, "message": str(error)}
         self.error = {**told, "node": name}
-        self.by_id[name]["failed"] = True
+        node = self.by_id[name]
+        node["failed"] = True
+        formula = node["expr"] if text is None else [{"t": "text", "text": text}]
         say = f"The reverse pass fails at {name}: {told['type']}: {told['message']}"
-        self.step("adjoint", name, [], [[name, "g"]], [], expr, say, fails=told)
+        self.step("adjoint", name, [], [[name, "g"]], [], formula, say, fails=told)
 
     def making_of(self, name: str, real: bool = False) -> Making:
         """How a node is made, for the sentences of its derivatives. real: what it sends is real,

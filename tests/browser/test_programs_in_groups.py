@@ -357,6 +357,27 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show
     assert "failed" in viz.to_svg(found.trace)
 
 
+@pytest.mark.parametrize(
+    "lang, said",
+    [
+        ("en", "The reverse pass fails at v2: InPlaceError. The message stands above."),
+        ("zh", "反向传播在 v2 处出错：InPlaceError。错误信息见上方。"),
+    ],
+)
+def test_of_a_reverse_pass_that_fails_the_operation_is_named_and_written(show, lang, said):
+    def fails(x):
+        y = mg.exp(x)
+        z = y * x
+        y.mul_(2.0)
+        return z.sum()
+
+    found = viz.show(fails, [0.5, 1.0], mode="reverse")
+    viewer = show(found.trace, step=len(found.trace["steps"]), lang=lang)
+    assert viewer.locator(".mg-say").inner_text() == said
+    assert viewer.locator(".mg-formula").text_content() == "v1·x"
+    assert viewer.locator(".mg-sums").text_content() == ""
+
+
 def test_a_heading_that_is_too_long_keeps_its_operands(show):
     a_value_with_a_long_name = mg.ones(2, 3)
     net = mg.nn.Sequential(mg.nn.Conv2d(1, 2, 2), mg.nn.BatchNorm2d(2))

@@ -1009,6 +1009,32 @@ def test_arrays_stand_in_cards_and_their_shapes_on_edges(show):
     assert view(viewer, "arrays").locator(".mg-elements td").count() == 3 + 6
 
 
+@pytest.mark.parametrize(
+    "lang, start, freed",
+    [
+        (
+            "en",
+            "Nothing has been computed yet; 6 steps follow.",
+            "This step frees memory of v1, and reads and writes no value.",
+        ),
+        (
+            "zh",
+            "尚未计算任何值；接下来有 6 步。",
+            "这一步释放 v1 的内存，不读取也不写入任何值。",
+        ),
+    ],
+)
+def test_the_view_of_arrays_says_why_a_step_has_none(show, lang, start, freed):
+    x = mg.ones(3)
+    trace = record(lambda x: (x * 2).sum().sin(), x).as_trace(x)
+    assert not all(step["reads"] or step["writes"] for step in trace["steps"])
+    viewer = show(trace, views=["arrays"], step=0, lang=lang)
+    arrays = view(viewer, "arrays")
+    assert start in arrays.inner_text()
+    to(viewer, step_at(trace, "free", "v1"))
+    assert freed in arrays.inner_text()
+
+
 def test_a_large_array_is_a_heat_map_of_its_elements(show, visit):
     values = [[math.sin(i * 40 + j) for j in range(40)] for i in range(30)]
     values[0][0] = math.nan

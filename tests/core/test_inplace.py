@@ -122,6 +122,14 @@ def a_saved_input_is_modified(m):
     y.sum().backward()
 
 
+@s.refuses(InPlaceError, "mul", 'its second input "b"', "version 0", "version 1")
+def of_several_inputs_one_is_modified(m):
+    x = m.ones(3, requires_grad=True) * 1
+    y = m.ones(3, requires_grad=True) * x
+    x.add_(1)
+    y.sum().backward()
+
+
 @s.refuses(InPlaceError, "sin", "modified in place")
 def through_another_view_of_the_same_memory(m):
     x = m.ones(3, requires_grad=True) * 1

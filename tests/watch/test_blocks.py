@@ -445,6 +445,22 @@ def test_a_rule_that_raises_in_the_reverse_pass_ends_the_trace_at_its_operation(
     assert [n["id"] for n in trace["nodes"] if n.get("failed")] == ["v2"]
 
 
+def test_of_the_engines_rule_that_raises_the_formula_is_the_operation():
+    def overwritten(x):
+        y = mg.exp(x)
+        z = y * x
+        y.mul_(2.0)
+        return z.sum()
+
+    trace = validate(trace_function(overwritten, [0.5, 1.0], mode="reverse", partial=True))
+    last = trace["steps"][-1]
+    assert (last["phase"], last["node"], last["reads"]) == ("adjoint", "v2", [["v2", "g"]])
+    assert text_of(last["formula"]) == "v1 · x"
+    assert last["say"].startswith(
+        "The reverse pass fails at v2: InPlaceError: the backward rule of mul needs its first "
+    )
+
+
 def test_the_schema_refuses_wrong_blocks():
     trace = traced(squashed, 1.0, 2.0)
     loop = {"id": "b1", "kind": "loop", "label": "for"}

@@ -129,7 +129,11 @@ export function drawPanel(trace, t, stateAt, inputs) {
         : results
       ).map((parts) => h("span", { class: k ? "mg-sum" : "mg-sum mg-found" }, parts)),
     );
-    if (step?.fails) return t("failsHere", { node: names(step.node), type: step.fails.type });
+    if (step?.fails)
+      return t(step.phase === "adjoint" ? "failsBack" : "failsHere", {
+        node: names(step.node),
+        type: step.fails.type,
+      });
     if (step) return sentence(step, t, names);
     // on the stage Space takes a step, too
     const keys = ready === "ready" && say.closest(".mg-stage") ? "readyStage" : ready;

@@ -124,6 +124,7 @@ export const TEXTS = {
     failsWith: "This fails: {type}: {message}",
     failsAt: "Line {line} fails: {type}: {message}",
     failsHere: "{node} fails: {type}. The message stands above.",
+    failsBack: "The reverse pass fails at {node}: {type}. The message stands above.",
     openAll: "Open all",
     closeAll: "Close all",
     close: "Close this group",
@@ -207,7 +208,7 @@ export const TEXTS = {
     buffersTotals:
       "Buffers: {buffers}. Without using places again: at most {unplanned} alive at once; {all} " +
       "if nothing were freed.",
-    arraysNone: "This step touches nothing.",
+    arraysFreed: "This step frees memory of {names}, and reads and writes no value.",
     heatSample: "{shown} of {size} elements, evenly spaced; small squares are negative.",
     ask: "What will the {column} of {node} be?",
     askedOf: "{column} of {node}",
@@ -381,7 +382,7 @@ export const TEXTS = {
     gridOfRuns:
       "The sliders choose among {n} recorded runs: no formula gives the steps of all of them.",
     // pictures that nothing moves in, drawings of a graph, and the overview of one too large for a
-    // picture: Python alone says these
+    // picture: Python alone says these, but for the first two
     stillStart: "Nothing has been computed yet; {n} steps follow.",
     stillStartOne: "Nothing has been computed yet; one step follows.",
     drawLeaf: "leaf",
@@ -528,6 +529,7 @@ export const TEXTS = {
     failsWith: "此处出错：{type}：{message}",
     failsAt: "第 {line} 行出错：{type}：{message}",
     failsHere: "{node} 处出错：{type}。错误信息见上方。",
+    failsBack: "反向传播在 {node} 处出错：{type}。错误信息见上方。",
     openAll: "全部展开",
     closeAll: "全部收起",
     close: "收起此分组",
@@ -599,7 +601,7 @@ export const TEXTS = {
     atByte: "字节 {at}：",
     buffersTotals:
       "缓冲区：{buffers}。不重复使用位置时：同时存活最多 {unplanned}；什么都不释放时共 {all}。",
-    arraysNone: "这一步不涉及任何值。",
+    arraysFreed: "这一步释放 {names} 的内存，不读取也不写入任何值。",
     heatSample: "均匀选取 {size} 个元素中的 {shown} 个；小方格表示负数。",
     ask: "{node} 的{column}将是多少？",
     askedOf: "{node} 的{column}",

@@ -137,6 +137,13 @@ export const arraysView = {
         );
       return h("table", { class: "mg-elements" }, h("tbody", null, rows));
     }
+    // Before the first step, and of a step that only frees memory.
+    function without(step) {
+      const n = trace.steps.length;
+      if (!step) return t(n === 1 ? "stillStartOne" : "stillStart", { n });
+      const freed = (step.free ?? [step.node]).map((id) => nodeName(byId.get(id)));
+      return t("arraysFreed", { names: freed.join(t("comma")) });
+    }
     // asked: the step that is in question yet
     function show(done, state, asked) {
       const step = asked ?? done,
@@ -152,7 +159,7 @@ export const arraysView = {
       );
       const met = !asked && lightProduct(step, state, cards);
       box.replaceChildren(...cards.values(), ...(met ? [met] : []));
-      if (!once.length) box.append(note(t("arraysNone")));
+      if (!once.length) box.append(note(without(step)));
       const spread = (step?.edges ?? [])
         .map((id) => trace.edges.find((e) => e.id === id))
         .filter((e) => e?.broadcast);
