@@ -378,3 +378,30 @@ def test_the_whole_of_a_graph_in_lines_can_be_seen_at_once(show, visit):
     assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2), (
         "and back to what can be read"
     )
+
+
+def test_a_step_that_follows_at_once_is_shown_at_once(show, visit):
+    viewer = show(TRACES["sines"]())
+    visit.page.wait_for_timeout(300)
+    behaviours = """async () => {
+      const found = [], plain = Element.prototype.scrollTo;
+      const next = document.querySelector(".mg-btn-next");
+      Element.prototype.scrollTo = function (to) { found.push(to.behavior); plain.call(this, to); };
+      for (let i = 0; i < COUNT; i++) {
+        next.click();
+        await new Promise(requestAnimationFrame);
+      }
+      Element.prototype.scrollTo = plain;
+      return found;
+    }"""
+    moves = visit.page.evaluate(behaviours.replace("COUNT", "40"))
+    assert len(moves) > 2 and set(moves[1:]) == {"instant"}, moves
+    lit = "document.querySelector('.mg-lit .mg-wire').getAnimations()[0].effect"
+    to(viewer, 90)
+    timing = visit.page.evaluate(f"{lit}.getTiming().delay")
+    assert timing >= 100, "dashes move while steps follow one another"
+    slow = []
+    for _ in range(40):
+        visit.page.wait_for_timeout(260)
+        slow += visit.page.evaluate(behaviours.replace("COUNT", "1"))
+    assert set(slow) == {"smooth"}, slow
