@@ -122,6 +122,22 @@ def test_the_table_of_a_class_keeps_its_students_in_sight_on_a_phone(visit, tmp_
     visit.assert_clean()
 
 
+PARTS = """(root) => [".mg-graph", ".mg-source", ".mg-tablebox"].map((part) => {
+    const { left, top, width, height } = root.querySelector(part).getBoundingClientRect();
+    return [left, top, width, height].map(Math.round);
+})"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (878, 715)])
+def test_the_parts_stand_where_they_do_at_each_step_at_which_a_page_opens(show, size):
+    """A folded table was as wide as the arrays that it held: beside the graph at the first step,
+    below it at the last (November 2026)."""
+    trace = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, mode="reverse")
+    steps = range(len(trace["steps"]) + 1)
+    found = [show(trace, *size, step=k).evaluate(PARTS) for k in steps]
+    assert found == [found[0]] * len(found)
+
+
 def test_shapes_go_below_the_names_before_arrays_are_folded(show):
     trace = trace_function(lambda a, b: (a * b).sin().sum(), [1.25] * 4, [-0.75] * 4, source="")
     viewer = show(trace, 1280)
