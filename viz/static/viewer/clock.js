@@ -1,9 +1,12 @@
 // The clock that all views follow: how many steps are done, and who may move it.
 
+const GLIDE = 250; // milliseconds that a smooth scroll takes: faster steps would never see its end
+
 // n: the number of steps; speed(): steps a second; draw(smooth): shows the present step; told(k):
 // the reader or the player has moved the clock; playing(on): the player starts or stops.
 export function makeClock(n, { speed, draw, told, playing }) {
   let k = 0,
+    drawnAt = -GLIDE,
     timer = null;
   const gates = new Set(); // each may hold the clock back, as predict mode does
 
@@ -12,7 +15,9 @@ export function makeClock(n, { speed, draw, told, playing }) {
   function go(to, smooth = true) {
     const wanted = Math.min(n, Math.max(0, Math.round(Number(to) || 0)));
     k = [...gates].reduce((at, limit) => limit(at), wanted);
-    draw(smooth);
+    const since = drawnAt;
+    drawnAt = performance.now();
+    draw(smooth && drawnAt - since >= GLIDE);
     return k;
   }
   function advance(to) {
