@@ -67,7 +67,7 @@ IN_ENGLISH = {"viewer/phrases.js": '\nexport const rebuilt = () => "";\n'}
 """Its sentences where all are told as the Trace has them."""
 OF_ONE_TRACE = {
     "viewer/beside.js": """
-export const cellsBeside = () => ({ get: () => undefined, shown: () => undefined });
+export const cellsBeside = () => ({ shown: () => undefined });
 export const markBeside = () => null, legendBeside = markBeside, widenBeside = markBeside;
 export const markDifference = markBeside;
 export const unlikeText = () => "";

@@ -20,16 +20,15 @@ from typing import Any
 from minigrad.viz.display import traced_in_reverse
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
-from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, column_of
 from minigrad.viz.script_page import tell
-from minigrad.viz.speech import beside, difference, where_they_part
+from minigrad.viz.speech import beside, blanks, difference, where_they_part
 from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
 
 from minigrad import backend
 from minigrad.trace import Divergence, first_divergence
-from minigrad.trace.diff import agree, twins, with_differences
+from minigrad.trace.diff import agree, twins, with_entry
 from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 from minigrad.watch.values import value
@@ -108,7 +107,9 @@ class Comparison(StepperDocument):
     def _told(self) -> list[str]:
         """The sentences about the two: whether the results agree, the first difference, the
         rest."""
-        t, within = words(self._lang), self.document["union"]["beside"].get("within", {})
+        t = words(self._lang)
+        apart = self.document["difference"] is not None
+        within = self.document["union"]["beside"].get("within", {}) if apart else {}
         a, b = self._names
         steps = [
             t("pairSteps", node=node, first=first, second=second, a=a, b=b)
@@ -328,12 +329,12 @@ def _outcome(
         a, b = (_zeros(other) if one is None else one for one, other in (pair, pair[::-1]))
         if close(a, b):
             continue
-        a, b = map(short, with_differences(a, b, close))
-        blanks = {"node": m, "column": t(column), "expected": a, "got": b}
-        blanks |= {"first": a, "second": b, "a": names[0], "b": names[1]}
+        shown = blanks(a, with_entry(a, b, close), t)
+        told = {**shown, "node": m, "column": t(column), "a": names[0], "b": names[1]}
         if column == "v":
-            return t("pairResult" if reference else "pairResultPlain", **blanks), False
-        said = t("pairValue" if reference else "pairPlain", **blanks)
+            said = t("pairResult" if reference else "pairResultPlain", **told)
+            return said + shown["counted"], False
+        said = t("pairValue" if reference else "pairPlain", **told) + shown["counted"]
         return f"{t('pairResultsAgree')} {said}" if column == "g" else said, False
     both = "pairAdjointsAgree" if adjoints else "pairResultsAgree"
     return t(both) if results else "", bool(results)

@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad.viz.constants import WHOLE
 
+from minigrad.trace.diff import entry_apart
 from minigrad.trace.text import number
 from minigrad.trace.value_schema import LEVELS
 
@@ -29,6 +30,14 @@ def is_not_finite(value: Any) -> bool:
         parts = (value.get(key) for key in ("re", "im", "min", "max"))
         return any(map(is_not_finite, (*parts, *value.get("sample", ()))))
     return isinstance(value, str) and value in _WORDS
+
+
+def unlike_text(value: Any, other: Any) -> str:
+    """Two values that differ, of arrays the first entry that does: "[1, 2]: 3 ≠ 4". other: that of
+    another Trace, None where it has none."""
+    at, *shown = entry_apart(value, other)
+    first, second = ("∅" if one is None else brief(one) for one in shown)
+    return f"{at and f'{at}: '}{first} ≠ {second}"
 
 
 def grid(value: Any) -> list[str]:

@@ -16,6 +16,7 @@ from minigrad.viz.reading import caption, plain, rule_of, runs, symbol_runs
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace import Divergence
+from minigrad.trace.diff import entries_apart, entry_apart
 from minigrad.trace.text import EXPLAINED, REASONS, is_sign, pass_place, seeds
 from minigrad.watch.notation import Tokens, broadcast_axes, slope
 from minigrad.watch.sentences import LONGEST_MADE, LONGEST_SLOPE
@@ -387,17 +388,28 @@ def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
 
 def beside(found: Divergence, names: Sequence[str], t: Words) -> str:
     """A difference without a verdict: what either Trace has. names: how the two are called."""
+    name = "pairPlain" if found.column else "pairMade" if found.kind == "structure" else "pairSizes"
+    told = {"node": found.node, "column": t(str(found.column)), "a": names[0], "b": names[1]}
+    shown = blanks(found.expected, found.got, t)
+    return t(name, **told, **shown) + shown["counted"]
+
+
+def blanks(a: Any, b: Any, t: Words) -> dict[str, str]:
+    """What the sentences about two values that differ are filled with: both values, of arrays those
+    of the first entry that differs, with its index, and how many do."""
+    at, *shown = entry_apart(a, b)
     first, second = (
         t("pairMissingValue")
         if one is None
         else ", ".join(one)
         if isinstance(one, list)
         else short(one)
-        for one in (found.expected, found.got)
+        for one in shown
     )
-    name = "pairPlain" if found.column else "pairMade" if found.kind == "structure" else "pairSizes"
-    blanks = {"node": found.node, "column": t(str(found.column)), "a": names[0], "b": names[1]}
-    return t(name, **blanks, first=first, second=second)
+    count = entries_apart(b)
+    counted = f" {t('pairCounted', n=count[0], all=count[1])}" if count else ""
+    told = {"at": at and t("pairEntry", at=at), "counted": counted}
+    return {**told, "expected": first, "got": second, "first": first, "second": second}
 
 
 def difference(
@@ -425,8 +437,8 @@ def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Se
         return beside(found, names, t)
     along = next((edge for edge in trace["edges"] if edge["id"] == found.edge), None)
     sender = along and along["dst" if along["src"] == found.node else "src"]
-    blanks = {"node": found.node, "column": t(found.column), "sender": sender}
-    blanks |= {"expected": short(found.expected), "got": short(found.got)}
+    shown = blanks(found.expected, found.got, t)
+    told = {**shown, "node": found.node, "column": t(found.column), "sender": sender}
     number = (
         isinstance(found.expected, int | float)
         and not isinstance(found.expected, bool)
@@ -442,9 +454,10 @@ def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Se
     return (
         t(
             "pairMissing" if found.kind == "missing" else "pairEdge" if along else "pairValue",
-            **blanks,
+            **told,
         )
         + hint
+        + shown["counted"]
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from minigrad.viz.reading import plain, symbol_runs
 from minigrad.viz.traversal import operands_first
 
-from minigrad.trace.diff import edge_twins, literals, twins
+from minigrad.trace.diff import edge_twins, literals, twins, with_entry
 from minigrad.trace.replay import state_at
 from minigrad.trace.text import number
 
@@ -225,5 +225,5 @@ def _differing(
             continue
         other = theirs.get((twin[node], column))
         if other is None or not agree(value, other):
-            found.append([node, column, other])
+            found.append([node, column, with_entry(value, other, agree)])
     return found

@@ -23,7 +23,7 @@ from typing import Any
 from ..core.primitive import registry
 from .replay import numbers, state_at
 from .schema import COLUMN_NAMES, inner_formulas
-from .text import chosen_places, number, text_of
+from .text import number, text_of
 
 Trace = dict[str, Any]
 _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
@@ -80,9 +80,8 @@ def first_divergence(
             got = their_parts.get((str(sent_in), edge_twin.get(part["edge"])))
             # what x*x sends twice may be told as one sum: its adjoint is compared
             if got is not None and None not in sent and not close(part["product"], got["product"]):
-                ours, other = with_differences(part["product"], got["product"], close)
-                part, got = {**part, "product": ours}, {**got, "product": other}
-                say = _wrong_part(reference, step, part, got, close)
+                ours, other = part["product"], with_entry(part["product"], got["product"], close)
+                say = _wrong_part(reference, step, part, {**got, "product": other}, close)
                 node, edge = step["node"], part["edge"]
                 return Divergence("value", node, sent_in, i, ours, other, say, edge, twin.get(node))
         for node, column, _ in step["writes"]:
@@ -94,8 +93,10 @@ def first_divergence(
                 say = f"The {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say, None, twin[node])
             if not close(expected, got):
-                expected, got = with_differences(expected, got, close)
-                say = f"The {name} of {node} should be {number(expected)}, but is {number(got)}."
+                got = with_entry(expected, got, close)
+                at, *shown = entry_apart(expected, got)
+                right, wrong = map(number, shown)
+                say = f"The {name} of {node}{at and f' at {at}'} should be {right}, but is {wrong}."
                 arrived = [
                     parts[column, e["id"]]["product"]
                     for e in reference["edges"]
@@ -106,8 +107,8 @@ def first_divergence(
                     say += f" That is {swapped}: the operands are exchanged."
                 else:
                     say += _hint(column, expected, got, arrived, close)
-                if number(expected) == number(got):
-                    say += _unseen(expected, got)
+                say += _unseen(*shown) if right == wrong else ""
+                say += _counted(got)
                 return Divergence(
                     "value", node, column, i, expected, got, say, None, twin[node], swapped
                 )
@@ -121,17 +122,49 @@ def _unseen(a: Any, b: Any) -> str:
     return " They differ in elements that are not shown."
 
 
-def with_differences(a: Any, b: Any, close: Any) -> tuple[Any, Any]:
-    """Two values, of large arrays with the elements that differ as those to be shown."""
-    x, y = (v.get("elements", v.get("sample")) if isinstance(v, dict) else None for v in (a, b))
-    if x is None or y is None or a["shape"] != b["shape"]:
-        return a, b
-    pairs = enumerate(zip(x, y, strict=False))
-    places = chosen_places(i for i, (p, q) in pairs if not close(p, q))
-    if not places:
-        return a, b
-    p, q = ({"at": places, "sample": [v[i] for i in places]} for v in (x, y))
-    return {**a, "chosen": p}, {**b, "chosen": q}
+def with_entry(a: Any, b: Any, close: Any) -> Any:
+    """The second of two values that differ. Where both are arrays of one shape, its "apart" is the
+    first entry in which they do, of those that both tell: its place and its index, "[1, 2]"; and
+    how many differ, "≥ 2" where not all are known."""
+    x, y = map(_entries, (a, b))
+    if not x or not y or a["shape"] != b["shape"]:
+        return b
+    pairs = [*zip(x, y, strict=False)]
+    unlike = [i for i, (p, q) in enumerate(pairs) if not close(p, q)]
+    if not unlike:
+        return b
+    index, rest = list[int](), unlike[0]
+    for size in reversed(b["shape"]):
+        rest, here = divmod(rest, size)
+        index.insert(0, here)
+    least = "≥ " if len(pairs) < math.prod(b["shape"]) else ""
+    return {**b, "apart": [unlike[0], str(index), f"{least}{len(unlike)}"]}
+
+
+def entry_apart(a: Any, b: Any) -> tuple[str, Any, Any]:
+    """What is shown of two values, the second from :func:`with_entry`: of arrays the index of the
+    first entry that differs and its two values; of others no index and both."""
+    if not isinstance(b, dict) or "apart" not in b:
+        return "", a, b
+    place, index, _ = b["apart"]
+    return index, _entries(a)[place], _entries(b)[place]
+
+
+def entries_apart(b: Any) -> tuple[str, int] | None:
+    """How many entries of such an array differ, and how many there are; None of others."""
+    if not isinstance(b, dict) or "apart" not in b:
+        return None
+    return b["apart"][2], math.prod(b["shape"])
+
+
+def _counted(b: Any) -> str:
+    found = entries_apart(b)
+    return f" Entries that differ: {found[0]} of {found[1]}." if found else ""
+
+
+def _entries(value: Any) -> Any:
+    """What a Trace tells of an array's entries; nothing of a number."""
+    return value.get("elements", value.get("sample")) if isinstance(value, dict) else None
 
 
 def _contributions(trace: Trace) -> dict[tuple[str, str | None], Any]:
@@ -151,22 +184,22 @@ def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str
         if step["phase"] == "tangent"
         else ("adjoint", edge["dst"], edge["src"])
     )
+    at, *shown = entry_apart(part["product"], got["product"])
+    right, wrong = map(number, shown)
     say = (
-        f"{sender} should send {number(part['product'])} to the {mode} of {receiver}, but sends"
-        f" {number(got['product'])}"
+        f"{sender} should send {right} to the {mode} of {receiver}{at and f' at {at}'}, but sends"
+        f" {wrong}"
     )
+    counted = _counted(got["product"])
     if not agree(part["upstream"], got["upstream"]):
         complete = " when it is complete" if mode == "adjoint" else ""
         start = (
             f"the {mode} of {sender} that it starts from should be"
             f" {number(part['upstream'])}{complete}"
         )
-        return f"{say}: {start}, but is {number(got['upstream'])}."
-    return (
-        f"{say}. The sign is wrong."
-        if agree(_negative(part["product"]), got["product"])
-        else f"{say}."
-    )
+        return f"{say}: {start}, but is {number(got['upstream'])}.{counted}"
+    sign = agree(_negative(part["product"]), got["product"])
+    return f"{say}.{' The sign is wrong.' if sign else ''}{counted}"
 
 
 def _swapped(node: Any, expected: Any, got: Any, agree: Any) -> str | None:

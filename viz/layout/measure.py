@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.constants import CARD
-from minigrad.viz.numbers import brief, grid, spread
+from minigrad.viz.numbers import brief, grid, spread, unlike_text
 from minigrad.viz.reading import TextRun, heading_runs, rows
 from minigrad.viz.speech import caption_lines
 from minigrad.viz.texts import words
@@ -109,9 +109,10 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
             widest[node] = max(
                 widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node]))
             )
-    for node, _, theirs in trace.get("beside", {}).get("cells", ()):  # "5.5 ≠ 5"
-        other = len(brief(theirs)) if kind_of(shapes[node]) == "line" else 0
-        widest[node] = widest.get(node, 0) + 3 + other
+    if unlike := trace.get("beside", {}).get("cells"):
+        own = {(node, c): value for step in trace["steps"] for node, c, value in step["writes"]}
+        for node, column, theirs in unlike:
+            widest[node] = max(widest[node], len(unlike_text(own[node, column], theirs)))
     out: dict[str, tuple[float, float]] = {}
     columns = rows(trace)
     for node in trace["nodes"]:

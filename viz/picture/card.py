@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minigrad.viz.constants import CARD, STAGES
 from minigrad.viz.layout import measure
-from minigrad.viz.numbers import brief, heat_of, is_not_finite
+from minigrad.viz.numbers import heat_of, is_not_finite, unlike_text
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Mark, MarkGroup, PathMark, TextLine
 from minigrad.viz.reading import heading_runs, plain
 from minigrad.viz.speech import caption_lines
@@ -137,8 +137,7 @@ def _rows(
             lines = measure.lines_of(value, shape)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"
-                if measure.kind_of(shape) == "line":  # others have no space for two values
-                    lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}"]
+                lines = [unlike_text(value, other)]
             for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)
                 marks.append(TextLine(*at, line, f"value {key}{bold}", "end"))

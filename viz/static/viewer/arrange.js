@@ -66,11 +66,13 @@ export const windowOf = (root) =>
 
 export const isPhone = (root) => root.clientWidth <= PHONE;
 
-// Pixels from the top of a part on that end with the window where the viewer begins with it.
+// Pixels from the top of a part on that end with the window where the viewer begins with it, or
+// what stands above the graph of a comparison.
 const spaceFrom = (root, part) =>
   windowOf(root) -
-  Math.round(part.getBoundingClientRect().top - root.getBoundingClientRect().top) -
+  Math.round(topOf(part) - topOf(root.closest(".mg-pair") ?? root)) -
   BETWEEN;
+const topOf = (e) => e.getBoundingClientRect().top;
 
 // Pixels for the graph and what stands below it.
 const spaceBelow = (root, graph) => spaceFrom(root, graph.scroll) - graph.stripHeight();

@@ -5,24 +5,14 @@ import { key } from "./fold.js";
 import { short } from "./numbers.js";
 import { brief } from "./summaries.js";
 
-// Two values that differ, as texts; where the texts of two arrays are alike, the first of the
-// elements at hand in which they differ, behind its index. Returns [index, text, text].
+// Two values that differ, as texts; of two arrays the first entries that do, behind their index.
+// Returns [index, text, text].
 export function apart(a, b, text = brief) {
-  const told = [text(a), b === null ? "∅" : text(b)],
-    chosen = a?.chosen && String(a.chosen.at) === String(b?.chosen?.at),
-    [own, other] = chosen ? [a.chosen, b.chosen] : [a, b],
-    k = own?.sample?.findIndex((v, k) => short(v) !== short(other?.sample?.[k])) ?? -1;
-  return told[0] !== told[1] || k < 0
-    ? ["", ...told]
-    : [`[${indexOf(own.at?.[k] ?? k, a.shape)}]: `, short(own.sample[k]), short(other.sample[k])];
+  if (!b?.apart) return ["", text(a), b === null ? "∅" : text(b)];
+  const [place, index] = b.apart,
+    entry = ({ elements, sample }) => short((elements ?? sample)[place]);
+  return [`${index}: `, entry(a), entry(b)];
 }
-const indexOf = (flat, shape) =>
-  shape
-    .reduceRight(
-      ([rest, at], size) => [Math.floor(rest / size), [rest % size, ...at]],
-      [flat, []],
-    )[1]
-    .join(", ");
 
 // Of a Trace that stands beside another one: the other's values where they differ, null where it
 // has none. shown: those whose own value is final in a state; a sum that grows is not compared.
@@ -35,8 +25,7 @@ export function cellsBeside({ beside, steps }) {
     steps.forEach((step, i) => {
       for (const [node, column] of step.writes ?? []) final.set(key(node, column), i + 1);
     });
-  const shown = (cell, { taken }) => (taken >= final.get(cell) ? cells.get(cell) : undefined);
-  return { get: (cell) => cells.get(cell), shown };
+  return { shown: (cell, { taken }) => (taken >= final.get(cell) ? cells.get(cell) : undefined) };
 }
 
 // Whether what is known of some nodes agrees with the other Trace.
@@ -66,27 +55,32 @@ export function marksBeside({ cells, only, names: [a, b] }, t) {
 export const legendBeside = ({ beside }, t) =>
   beside && h("p", { class: "mg-whose" }, marksBeside(beside, t));
 
-// Two values that differ, in one cell of the table.
-export function unlikeText(value, other, text) {
-  const [at, own, theirs] = apart(value, other, text);
-  return `${at}${own} ≠ ${theirs}`;
+// Two values that differ, in one row of a card; t: in one cell of the table, with how many entries
+// do.
+export function unlikeText(value, other, text, t) {
+  const [at, own, theirs] = apart(value, other, text),
+    all = t && other?.apart && other.shape.reduce((a, b) => a * b, 1),
+    count = all ? ` (${t("pairCount", { n: other.apart[2], all })})` : "";
+  return `${at}${own} ≠ ${theirs}${count}`;
 }
 
 // The letters that such a cell takes, for each column's width.
-export function widenBeside(widest, { beside, steps }, text) {
+export function widenBeside(widest, { beside, steps }, text, t) {
   for (const [id, column, other] of beside?.cells ?? []) {
     const written = ([node, key]) => node === id && key === column,
       own = steps.findLast((step) => step.writes?.some(written)).writes.find(written)[2],
-      wide = unlikeText(own, other, text).length;
+      wide = unlikeText(own, other, text, t).length;
     widest.set(column, Math.max(widest.get(column), wide));
   }
 }
 
-// Where another Trace parts from this one.
-export function markDifference(root, graph, { node, column, tell }, shown) {
-  tell(shown);
+// Where another Trace parts from this one: marked once its step is done. untold: until then the
+// difference would be the answer of a question.
+export function markDifference(root, graph, { node, column, step, tell }, at, untold) {
+  const done = at > step;
+  tell(done || !untold);
   for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
-  if (!shown || !node) return;
+  if (!done || !node) return;
   graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
   const row = `tr[data-node="${CSS.escape(node)}"]`;
   root.querySelector(`${row} td[data-col="${CSS.escape(column ?? "v")}"]`)

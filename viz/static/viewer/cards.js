@@ -11,8 +11,8 @@ import {
   linesOf,
   rowHeight,
 } from "./arrays.js";
+import { unlikeText } from "./beside.js";
 import { s, setText } from "./dom.js";
-import { brief } from "./summaries.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 import { decidedLines } from "./speech.js";
 
@@ -161,11 +161,7 @@ export function drawRows(columns, box, top, shape) {
     // theirs: the value of another Trace beside this one, where it differs
     row.show = (given, theirs) => {
       const unlike = given !== undefined && theirs !== undefined,
-        found = linesOf(given, shape),
-        lines =
-          unlike && kind === "line"
-            ? [`${found[0]} ≠ ${theirs === null ? "∅" : brief(theirs)}`]
-            : found,
+        lines = unlike ? [unlikeText(given, theirs)] : linesOf(given, shape),
         text = lines.join("\n");
       row.row.classList.toggle("mg-unlike-value", unlike);
       if (text === row.text) return;

@@ -565,8 +565,7 @@ export function drawGraph(
       for (const column of columns) {
         const cell = key(node.id, column.key),
           value = state.get(cell);
-        const other = preview?.has(cell) ? theirs.get(cell) : theirs.shown(cell, state);
-        card.rows.get(column.key)?.show(preview?.get(cell) ?? value, other);
+        card.rows.get(column.key)?.show(preview?.get(cell) ?? value, theirs.shown(cell, state));
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
       const unborn = group

@@ -163,7 +163,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     return more;
   }
   measure();
-  widenBeside(widest, trace, text);
+  widenBeside(widest, trace, text, t);
   const reserves = new Map(
     columns.map((c) => [c.key, h("i", { class: "mg-reserve", "aria-hidden": "true" })]),
   );
@@ -226,7 +226,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
-          said = unlike ? unlikeText(value, other, text) : text(value) || lost;
+          said = unlike ? unlikeText(value, other, text, t) : text(value) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
       }

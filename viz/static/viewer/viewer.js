@@ -136,11 +136,9 @@ function show(el, given, options, t) {
     if (root.clientWidth < TWO_COLUMNS) controls.close();
     views.bring(name);
   });
-  // of a question the difference would be the answer
   const mark = () =>
     options.differs &&
-    markDifference(root, graph, options.differs, told() || !(clock.held() || stage.asks()));
-  const told = () => clock.at() > options.differs.step;
+    markDifference(root, graph, options.differs, clock.at(), clock.held() || stage.asks());
   const table = drawTable(trace, t, jumpTo, graph, mark),
     source = drawSource(trace, t, clock),
     panel = drawPanel(trace, t, stateAt, options.inputs);
