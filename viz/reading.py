@@ -18,7 +18,7 @@ from minigrad.viz.numbers import short
 
 from minigrad.trace import SCHEMA, TraceError
 from minigrad.trace.schema import inner_formulas
-from minigrad.trace.text import RAISED, accented, is_sign
+from minigrad.trace.text import accented, is_sign, raised
 
 
 def check(trace: Any) -> Mapping[str, Any]:
@@ -163,9 +163,10 @@ def runs(tokens: Iterable[Mapping[str, Any]]) -> list[TextRun]:
         elif kind == "frac":
             out += [*_grouped(token["num"]), TextRun("/"), *_grouped(token["den"])]
         elif kind == "sup":
-            out += _grouped(token["base"]) + [
-                TextRun(r.text, r.italic, 1) for r in runs(token["exp"])
-            ]
+            power = runs(token["exp"])
+            if any(run.level > 0 for run in power):  # a power in an exponent
+                power = [TextRun(plain(power))]
+            out += _grouped(token["base"]) + [TextRun(r.text, r.italic, 1) for r in power]
         elif kind == "sqrt":
             out += [TextRun("√"), *_grouped(token["of"])]
         else:
@@ -180,15 +181,16 @@ def _grouped(tokens: list[Mapping[str, Any]]) -> list[TextRun]:
 
 
 def plain(pieces: Iterable[TextRun]) -> str:
-    """Runs as plain text, v1 for v₁, x^2 for x², and a^(b − 1)."""
-    out, last = "", 0
+    """Runs as plain text, v1 for v₁, x², exp(x) for e to the power x, and a^(b − 1)."""
+    out, last, is_e = "", 0, False
     for level, found in groupby(pieces, lambda run: run.level):
-        first, *rest = [run.text for run in found]
+        line = [*found]
+        whole = "".join(run.text for run in line)
         if level > max(last, 0):
-            whole = "".join((first, *rest))
-            first = f"^({whole})" if " " in whole else RAISED.get(first, f"^{first}")
-            rest = [] if " " in whole else rest
-        out, last = "".join((out, first, *rest)), level
+            out = f"{out[:-1]}exp({whole})" if is_e else out + raised(whole, " " not in whole)
+        else:
+            out += whole
+        last, is_e = level, line[-1] == TextRun("e")
     return out.replace("\u2009", " ").strip()
 
 

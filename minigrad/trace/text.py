@@ -30,8 +30,8 @@ LISTED = 8
 """Arrays of up to so many elements are shown with all of them."""
 CHOSEN = 3
 """Elements of a large array that are shown where they are chosen."""
-RAISED = {"T": "ᵀ", "H": "ᴴ", "′": "′"}
-"""The exponents that text has letters for: the transpose, its conjugate, and a prime."""
+_RAISED = {"T": "ᵀ", "H": "ᴴ", "′": "′"}
+_DIGITS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_SEEDS = 4
 """Of a pass with more seeds than that, so many are named: first those that are not zero."""
 
@@ -228,6 +228,16 @@ def _of_fraction(tokens: list[Any]) -> str:
     return f"({text})" if is_sum and len(tokens) > 2 else text
 
 
+_E = [{"t": "fn", "text": "e"}]
+
+
+def raised(power: str, bare: bool) -> str:
+    """An exponent as text: x², xᵀ, and a^(b − 1). bare: it has no operator."""
+    if power.lstrip("−").isdecimal():
+        return power.translate(_DIGITS)
+    return _RAISED.get(power) or f"^{power if bare else f'({power})'}"
+
+
 def text_of(tokens: list[dict[str, Any]]) -> str:
     """Formula tokens as a line of text; accents as ẋ (tangent) and x̄ (adjoint)."""
     out = ""
@@ -250,8 +260,10 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
         elif kind == "sup":
             exponent = text_of(token["exp"])
             bare = len(token["exp"]) == 1 and token["exp"][0]["t"] != "sup"
-            power = exponent if bare else f"({exponent})"
-            piece = text_of(token["base"]) + RAISED.get(exponent, f"^{power}")
+            if token["base"] == _E:
+                piece = f"exp({exponent})"
+            else:
+                piece = text_of(token["base"]) + raised(exponent, bare)
         elif kind == "sqrt":
             piece = f"√({text_of(token['of'])})"
         else:

@@ -374,7 +374,7 @@ ON_THE_BENCH = f"""
 let viewer;
 listenFirstKey(() => viewer);
 globalThis.parts = {{ {", ".join(PARTS.split())}, readNumber, sentence, short, TEXTS, translator }};
-Object.assign(parts, {{ fromBase64, unpacked }});
+Object.assign(parts, {{ fromBase64, plain, runs, unpacked }});
 globalThis.place = () => {{
     viewer?.destroy();
     const main = document.createElement("main");

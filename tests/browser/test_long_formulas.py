@@ -42,7 +42,8 @@ TRACES = {
 
 
 def bare(text):
-    level = text.translate(str.maketrans("ᵀᴴ", "TH"))  # exponents that text has letters for
+    # exponents that text has letters for
+    level = text.translate(str.maketrans("ᵀᴴ⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "TH−0123456789")).replace("exp(", "e(")
     return re.sub(r"[\s\u2062^()˙¯\u0307\u0304/]", "", level)
 
 

@@ -17,7 +17,7 @@ from minigrad.trace import text
 from minigrad.watch import trace_function
 from tests.browser.conftest import to
 from tests.helpers.trace_samples import all_samples
-from tests.helpers.trace_sentences import kinds_of_sentences
+from tests.helpers.trace_sentences import POWERS, kinds_of_sentences
 
 pytestmark = pytest.mark.browser
 
@@ -69,6 +69,12 @@ def test_every_sentence_is_the_same(parts, lang):
             [sentence(step, t, names), pass_text(trace, t, step.get("pass"))]
             for step in trace["steps"]
         ], trace["title"]
+
+
+def test_a_power_is_raised_where_text_has_letters_for_its_exponent(parts):
+    powers = [[{"t": "sup", "base": base, "exp": exponent}] for base, exponent, _ in POWERS]
+    said = parts.evaluate("(all) => all.map((one) => parts.plain(parts.runs(one)))", powers)
+    assert said == [text for *_, text in POWERS]
 
 
 def test_a_small_matrix_is_written_whole_on_a_page_and_in_a_terminal(parts):

@@ -68,7 +68,7 @@ def test_each_exercise_on_the_rule_of_one_function_draws_its_classic_mistakes():
 def test_the_page_has_the_call_and_the_graph_with_both_numbers():
     found = judged(LESSON_5["pull_exp"], lambda case: case.args["g"])
     page = student_html("Ada", "Lesson 5", [found])
-    assert found.reference["title"] == "v1 = e^x"
+    assert found.reference["title"] == "v1 = exp(x)"
     assert found.where["say"].startswith("The adjoint of x should be ")
     assert "The smallest case that failed: <code>pull_exp(x=" in page and "≠" in page
     assert page.count("<svg") == 1

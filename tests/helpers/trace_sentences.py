@@ -78,3 +78,18 @@ def kinds_of_sentences() -> dict[str, dict[str, Any]]:
         mg.tensor([1.0, 2.0]),
     )
     return found | {"training": _training(), "wrong engine": _wrong_engine()}
+
+
+X, E = [{"t": "sym", "base": "x"}], [{"t": "fn", "text": "e"}]
+MINUS, SQUARE = {"t": "op", "text": "−"}, {"t": "num", "value": 2}
+POWERS = [
+    (X, [SQUARE], "x²"),
+    (X, [{"t": "num", "value": -10}], "x⁻¹⁰"),
+    (X, [{"t": "fn", "text": "T"}], "xᵀ"),
+    (X, [{"t": "num", "value": 0.5}], "x^0.5"),
+    (X, [*X, MINUS, SQUARE], "x^(x − 2)"),
+    (E, X, "exp(x)"),
+    (E, [MINUS, {"t": "sup", "base": X, "exp": [SQUARE]}], "exp(−x²)"),
+    ([{"t": "sym", "base": "e"}], [SQUARE], "e²"),
+]
+"""Base and exponent, and what text says of the power."""

@@ -92,7 +92,7 @@ def test_formulas_are_written_as_plain_text():
         text_of([{"t": "frac", "num": [op("∂"), sym("v", "2")], "den": [op("∂"), sym("v", "1")]}])
         == "∂v2/∂v1"
     )
-    assert text_of([{"t": "sup", "base": [sym("x")], "exp": [{"t": "num", "value": 2}]}]) == "x^2"
+    assert text_of([{"t": "sup", "base": [sym("x")], "exp": [{"t": "num", "value": 2}]}]) == "x²"
     assert text_of([{"t": "sqrt", "of": [sym("x"), op("+"), sym("y")]}]) == "√(x + y)"
     assert (
         text_of(

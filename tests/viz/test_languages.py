@@ -309,7 +309,7 @@ def test_an_exponent_with_an_index_is_one_exponent():
     assert heading.endswith(r"^{\mathrm{v3}}") and mathtext.drawable(heading), (
         "two exponents one after another are no formula"
     )
-    assert f"<title>{name} = e^v3</title>" in to_svg(trace), "and one sign in plain text"
+    assert f"<title>{name} = exp(v3)</title>" in to_svg(trace), "and one sign in plain text"
 
 
 def test_the_title_of_a_jacobian_is_said_in_the_language_and_the_users_is_kept():

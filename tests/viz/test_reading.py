@@ -21,7 +21,9 @@ from minigrad.viz.reading import (
 )
 
 import minigrad.trace
+from minigrad.trace.text import text_of
 from tests.helpers.trace_samples import all_samples
+from tests.helpers.trace_sentences import POWERS
 
 
 @pytest.mark.parametrize(
@@ -94,15 +96,20 @@ def test_formulas_as_text():
                 [{"t": "sup", "base": [sym], "exp": [num(2)]}, op(","), {"t": "sqrt", "of": [sym]}]
             )
         )
-        == "v1^2, √v1"
+        == "v1², √v1"
     )
     assert plain(runs([{"t": "fn", "text": "ln"}, sym])) == "ln v1"
     assert (
         plain(runs([{"t": "fn", "text": "max"}, op("("), sym, op(","), num(3), op(")")]))
         == "max(v1, 3)"
     )
-    assert plain(runs([{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [sym]}])) == "e^v1"
+    assert (
+        plain(runs([{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [sym]}])) == "exp(v1)"
+    )
     assert plain(symbol_runs({"base": "v", "sub": "3", "accent": "dot"})) == "v\u03073"
+    for base, exponent, text in POWERS:
+        power = [{"t": "sup", "base": base, "exp": exponent}]
+        assert plain(runs(power)) == text_of(power) == text
     assert plain(symbol_runs({"base": "x", "sup": "k", "accent": "bar"})) == "x\u0304^k"
 
 

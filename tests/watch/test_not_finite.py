@@ -82,7 +82,7 @@ def said(f: Any, x: Any, mode: str = "reverse") -> list[str]:
         (lambda x: 1 / (x * 0.0), 3.0, ["v v2: domain 1 / v1 where v1 ≠ 0"]),
         (lambda x: x / 0, 1.0, ["v v1: undefined x / 0"]),
         (lambda x: x / x, 0.0, ["v v1: domain x / x where x ≠ 0", "g x: slope x / x"]),
-        (lambda x: x**-1, 0.0, ["v v1: domain x^−1 where x ≠ 0"]),
+        (lambda x: x**-1, 0.0, ["v v1: domain x⁻¹ where x ≠ 0"]),
         (lambda x: x**0.5, -1.0, ["v v1: domain x^0.5 where x ≥ 0"]),
         (lambda x: mg.exp(x), 1000.0, ["v v1: large float64"]),
         (lambda x: mg.sqrt(x) + 1, 0.0, ["g x: slope √(x)"]),

@@ -1,5 +1,6 @@
 // Numbers and formulas as lines of text, as minigrad/trace/text.py writes them.
 
+import { raised } from "../../static/viewer/formulas.js";
 import { short } from "../../static/viewer/numbers.js";
 
 export const numberText = (value) => short(valueOf(value));
@@ -41,7 +42,9 @@ function pieceText(token) {
   if (token.t !== "sup") return token.text;
   const exponent = textOf(token.exp);
   const bare = token.exp.length === 1 && token.exp[0].t !== "sup";
-  return `${textOf(token.base)}^${bare ? exponent : `(${exponent})`}`;
+  const [{ t: kind, text }] = token.base;
+  if (kind === "fn" && text === "e") return `exp(${exponent})`;
+  return textOf(token.base) + raised(exponent, bare);
 }
 
 // Formula tokens as a line of text.

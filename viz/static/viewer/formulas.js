@@ -214,7 +214,7 @@ export function runs(tokens) {
       case "frac":
         return [...grouped(t.num ?? []), { text: "/" }, ...grouped(t.den ?? [])];
       case "sup":
-        return [...grouped(t.base ?? []), ...runs(t.exp ?? []).map((r) => ({ ...r, level: 1 }))];
+        return [...grouped(t.base ?? []), ...exponent(t.exp).map((r) => ({ ...r, level: 1 }))];
       case "sqrt":
         return [{ text: "√" }, ...grouped(t.of ?? [])];
       default:
@@ -234,21 +234,31 @@ export const symbolRuns = (label) => [
   ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
-const RAISED = { T: "ᵀ", H: "ᴴ", "′": "′" };
-// Runs as a line of text: x^2 for x², and a^(b − 1).
+// A power in an exponent is text.
+function exponent(tokens) {
+  const power = runs(tokens ?? []);
+  return power.some(({ level }) => level > 0) ? [{ text: plain(power) }] : power;
+}
+const RAISED = { "−": "⁻", T: "ᵀ", H: "ᴴ", "′": "′" };
+// An exponent as text: x², xᵀ, and a^(b − 1).
+export function raised(power, bare) {
+  if (!/^(−?\d+|[TH′])$/.test(power)) return `^${bare ? power : `(${power})`}`;
+  return power.replace(/./g, (sign) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign] ?? RAISED[sign]);
+}
+// Runs as a line of text; e to the power x as exp(x).
 export function plain(pieces) {
   const levels = [];
-  for (const { level = 0, text } of pieces)
-    if (levels.at(-1)?.level === level) levels.at(-1).texts.push(text);
-    else levels.push({ level, texts: [text] });
-  const power = ([first, ...rest], whole) =>
-    whole.includes(" ") ? `^(${whole})` : (RAISED[first] ?? `^${first}`) + rest.join("");
+  for (const { level = 0, text, italic } of pieces) {
+    if (levels.at(-1)?.level !== level) levels.push({ level, whole: "" });
+    levels.at(-1).whole += text;
+    levels.at(-1).isE = text === "e" && !italic;
+  }
   return levels
-    .map(({ level, texts }, i) => {
-      const whole = texts.join("");
-      return level > Math.max(levels[i - 1]?.level ?? 0, 0) ? power(texts, whole) : whole;
-    })
-    .join("")
+    .reduce((out, { level, whole }, i) => {
+      const { level: last = 0, isE } = levels[i - 1] ?? {};
+      if (level <= Math.max(last, 0)) return out + whole;
+      return isE ? `${out.slice(0, -1)}exp(${whole})` : out + raised(whole, !whole.includes(" "));
+    }, "")
     .replaceAll("\u2009", " ")
     .trim();
 }
