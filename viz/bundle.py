@@ -219,6 +219,7 @@ _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
 _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
     "groups": "groups|openAll|closeAll|close$|following|press_open", "fails": "fails",
+    "checkpoints": "memory(?:Twice|Again|Gone|Drop)$", "dangling": "dangling",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")

@@ -361,6 +361,9 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     has["fails"] = "error" in trace or any("fails" in step for step in trace["steps"])
+    again = lambda step: step["phase"] == "free" or step.keys() & {"keep", "drops"}
+    has["checkpoints"] = any(map(again, trace["steps"]))
+    has["dangling"] = any(node.get("dangling") for node in nodes)
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

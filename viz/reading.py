@@ -220,7 +220,8 @@ def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input. At
     most 30 letters: of a parameter's path all but the layer is left out first, then what stands in
-    words behind the operands, then the end of the expression. Which layer's weight it is stays.
+    words behind the operands, then the ends of long names, then that of the expression. Which
+    layer's weight it is stays.
     """
     head = symbol_runs(node["label"])
     expression = runs(node.get("expr") or [])
@@ -236,7 +237,8 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
     )
     brief = [*head, TextRun(" = "), *near(node["expr"])]
     less = [*head, TextRun(" = "), *near(_without_words(node["expr"]))]
-    for line in (full, brief, less):
+    shorter = ([_with_names(r, most) for r in less] for most in (14, 10, 8))
+    for line in (full, brief, less, *shorter):
         if sum(len(r.text.replace("\u0305", "")) for r in line) <= 30:
             return line
     cut, space = [], 30
@@ -253,6 +255,13 @@ def heading_runs(node: Mapping[str, Any]) -> list[TextRun]:
 def _without_words(tokens: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     at = next((i for i, token in enumerate(tokens) if token["t"] == "text"), None)
     return [*tokens] if at is None else [*tokens[:at], {"t": "op", "text": "…"}, tokens[-1]]
+
+
+def _with_names(run: TextRun, most: int) -> TextRun:
+    """A run of which a name has at most so many letters."""
+    letters = _LETTER.findall(run.text)
+    whole = not run.italic or len(letters) <= most
+    return run if whole else run._replace(text="".join(letters[: most - 1]) + "…")
 
 
 _LETTER = re.compile(".\u0305?")

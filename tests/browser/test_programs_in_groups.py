@@ -402,6 +402,18 @@ def test_a_heading_that_is_too_long_keeps_its_operands(show):
     assert all(first[name] in text for name, text in heads.items() if name in first)
 
 
+def test_long_names_leave_the_table_its_column_of_how_a_value_is_made(show):
+    def f(first_argument_of_the_function, second_argument_of_the_function):
+        return mg.sin(first_argument_of_the_function * second_argument_of_the_function**2)
+
+    viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), 1280, 800)
+    made = viewer.locator(".mg-table .mg-made").all_text_contents()
+    assert made[-2:] == ["first_argum…·v1", "sinv2"]
+    assert viewer.locator(".mg-table td.mg-made").last.is_visible()
+    heads = viewer.locator(".mg-heading").all_text_contents()
+    assert "v2 = first_argumen… · v1" in heads
+
+
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (2, 3)], ids=str)
 def test_the_numbers_of_an_array_stay_inside_the_box_of_a_group(show, shape):
     """Of whatever shape, also of one that other boxes write out in full."""

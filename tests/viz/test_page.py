@@ -356,6 +356,9 @@ ONLY = {
     "pairOnly:",
     ".mg-whose",
     "keyRound:",
+    "failsHere:",
+    "memoryGone:",
+    "danglingShort:",
     "openAll:",
     ".mg-group-name",
     "td.mg-differs",
@@ -371,6 +374,12 @@ def test_a_page_holds_the_parts_that_its_trace_has_something_for():
     assert held(viz.to_html(bare)) == set()
     assert held(viz.to_html(seed)) == {"runTo:", ".mg-skipped", ".mg-source pre"}
     assert held(viz.to_html({**seed, "source": {"code": "\n"}})) == set(), "a text without a line"
+    failed = {**bare, "error": {"type": "E", "message": "m", "node": "v1"}}
+    assert held(viz.to_html(failed)) == {"failsHere:"}
+    dangling = {**bare, "nodes": [{**node, "dangling": True} for node in bare["nodes"]]}
+    assert held(viz.to_html(dangling)) == {"danglingShort:"}
+    freeing = {**bare, "steps": [{**step, "keep": []} for step in bare["steps"]]}
+    assert held(viz.to_html(freeing)) == {"memoryGone:"}
     assert held(viz.to_html(grouped)) == {"roundsOf:", "openAll:", ".mg-group-name"}
     assert held(viz.to_html(bare, lang="zh")) == {"passPlain:", "asksIf:"}
     assert held(viz.compare(seed, seed).to_html()) == ONLY

@@ -140,6 +140,9 @@ def test_the_head_and_the_small_line_of_a_card():
     inner = [{"t": "sym", "base": f"network.2.{name}"} for name in ("weight", "bias")]
     layer = [sym, {"t": "op", "text": "@"}, inner[0], {"t": "op", "text": "+"}, inner[1]]
     assert plain(heading_runs({**node, "expr": layer})) == "v2 = v1 @ 2.weight + 2.bias"
+    long = [{"t": "sym", "base": f"{one}_argument_of_the_function"} for one in ("first", "second")]
+    product = [long[0], {"t": "op", "text": "·"}, long[1]]
+    assert plain(heading_runs({**node, "expr": product})) == "v2 = first_arg… · second_ar…"
     barred = {**inner[1], "accent": "bar"}
     new = {**node, "label": {"base": "2.b′"}, "expr": [inner[0], barred]}
     assert plain(heading_runs(new)) == "2.b′ = 2.weight2\u0305.\u0305b\u0305i\u0305a\u0305s\u0305"

@@ -4,7 +4,7 @@
 import { h, s } from "./dom.js";
 import { readNumber } from "./expressions.js";
 import { key, nodesOf } from "./fold.js";
-import { plain, runs } from "./formulas.js";
+import { changed, plain, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
 const CURVE_POINTS = 48,
@@ -42,11 +42,7 @@ export function pathOf(points, toX, toY, [low, high]) {
 }
 
 const withHole = (tokens) =>
-  (tokens ?? []).map((t) => {
-    if (t.t === "sym") return { t: "text", text: `(${HOLE})` };
-    const parts = Object.entries(t).filter(([, part]) => Array.isArray(part));
-    return { ...t, ...Object.fromEntries(parts.map(([name, part]) => [name, withHole(part)])) };
-  });
+  changed(tokens, ({ t }) => (t === "sym" ? { t: "text", text: `(${HOLE})` } : null));
 
 // The curve of an operation around its operand's value: {points, from, to}; null where it is a
 // straight line, or where its text is not one that can be computed.

@@ -264,9 +264,26 @@ export function plain(pieces) {
 }
 export const labelOf = (node) => node.label ?? { base: node.id };
 
+// Tokens of which some are changed, also inside others.
+export const changed = (tokens, change) =>
+  (tokens ?? []).map((t) => {
+    const inner = (NESTED[t.t] ?? []).map((name) => [name, changed(t[name], change)]);
+    return change(t) ?? { ...t, ...Object.fromEntries(inner) };
+  });
+// Of a parameter's path the layer, and at most so many letters.
+const shortNames = (tokens, most = 99) =>
+  changed(tokens, (t) => {
+    if (t.t !== "sym") return null;
+    const name = Array.from(t.base.split(".").slice(-2).join("."));
+    if (name.length > most) name.splice(most - 1, Infinity, "…");
+    return { ...t, base: name.join("") };
+  });
+// How a node is made; in a long expression long names are cut.
+export const expression = ({ expr }) =>
+  math(lengthOf(expr) > 30 ? shortNames(expr, 12) : expr);
+
 // At most 30 letters: of a parameter's path all but the layer is left out first, then what stands
-// in words behind the operands, then the end of the expression.
-const ofItsLayer = (name) => name.split(".").slice(-2).join(".");
+// in words behind the operands, then the ends of long names, then that of the expression.
 function withoutWords(tokens) {
   const at = tokens.findIndex((token) => token.t === "text");
   return at < 0 ? tokens : [...tokens.slice(0, at), { t: "op", text: "…" }, tokens.at(-1)];
@@ -280,13 +297,12 @@ export function headingRuns(node) {
   const start = [...head, { text: " = " }],
     all = [...start, ...expression];
   if (fits(all)) return all;
-  const near = (tokens) =>
-      runs(tokens).map((r) => (r.italic ? { ...r, text: ofItsLayer(r.text) } : r)),
-    brief = [...start, ...near(node.expr)],
-    less = [...start, ...near(withoutWords(node.expr))];
-  for (const line of [brief, less]) if (fits(line)) return line;
+  const less = withoutWords(node.expr),
+    near = (tokens, most) => [...start, ...runs(shortNames(tokens, most))];
+  if (fits(near(node.expr))) return near(node.expr);
+  for (const most of [99, 14, 10, 8]) if (fits(near(less, most))) return near(less, most);
   let space = 30;
-  return less.flatMap((r) => {
+  return near(less).flatMap((r) => {
     const letters = Array.from(r.text),
       before = space;
     space -= letters.length;
@@ -327,15 +343,11 @@ export function svgRuns(pieces) {
 }
 
 // The formula with each symbol replaced by its value.
-function spelled(tokens, state) {
-  const cell = (t) => key(t.node, t.col ?? "v");
-  return (tokens ?? []).map((t) => {
-    if (t.t === "sym" && state.has(cell(t)))
-      return { t: "num", value: state.get(cell(t)), col: t.col ?? "v" };
-    const inner = (NESTED[t.t] ?? []).map((name) => [name, spelled(t[name], state)]);
-    return { ...t, ...Object.fromEntries(inner) };
+const spelled = (tokens, state) =>
+  changed(tokens, ({ t, node, col = "v" }) => {
+    const value = state.get(key(node, col));
+    return t === "sym" && value !== undefined ? { t: "num", value, col } : null;
   });
-}
 
 // The rule of a step: the last side of its formula that holds symbols, x̄2 = … = v̄4 · cos x2 = ….
 export function ruleOf(step) {

@@ -8,6 +8,7 @@ import {
   captionOf,
   columnMark,
   columnName,
+  expression,
   labelOf,
   math,
   nodeName,
@@ -52,7 +53,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     const kind = ["input", "const", "param", "seed"].includes(node.kind)
       ? t(node.kind)
       : String(node.op ?? "");
-    return node.expr?.length ? math(node.expr) : kind;
+    return node.expr?.length ? expression(node) : kind;
   };
   function nodeRow(node, cells) {
     const small = captionOf(node);
