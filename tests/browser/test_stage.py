@@ -1256,3 +1256,22 @@ def test_on_a_stage_upright_the_formula_has_the_width(show, trace):
     assert viewer.locator(".mg-curve").is_hidden()
     now, formula = (viewer.locator(c).bounding_box() for c in (".mg-now", ".mg-formula"))
     assert formula["width"] > 0.8 * now["width"]
+
+
+def test_on_a_stage_upright_a_formula_whose_names_are_wider_than_it_is_whole(show):
+    def product(the_first_argument_of_the_function, the_second_argument_of_the_function):
+        return the_first_argument_of_the_function * the_second_argument_of_the_function
+
+    found = trace_function(product, 2.0, 5.0, mode="reverse")
+    viewer = show(found, 390, 844)
+    viewer.focus()
+    viewer.page.keyboard.press("f")
+    viewer.page.keyboard.press("q")
+    smallest = 28.0  # what a stage of this width begins with
+    for k in range(1, len(found["steps"]) + 1):
+        to(viewer, k)
+        for part in (".mg-formula", ".mg-equation"):
+            assert viewer.locator(part).evaluate("e => e.scrollWidth - e.clientWidth") <= 1, k
+        look = "e => parseFloat(getComputedStyle(e).fontSize)"
+        smallest = min(smallest, viewer.locator(".mg-formula").evaluate(look))
+    assert 12 < smallest < 28

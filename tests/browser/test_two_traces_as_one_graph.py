@@ -378,6 +378,25 @@ def test_the_stage_tells_the_difference_at_its_step_with_the_lines_of_both_funct
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
 
 
+def test_on_a_stage_upright_the_sentence_about_the_difference_has_the_width(show, reference):
+    pairs = (
+        viz.compare(reference, overwriting(reference)),
+        viz.compare(sines, cosines, 2.0, 5.0),
+    )
+    for pair in pairs:
+        viewer = show(pair.to_html(), 390, 844)
+        viewer.page.keyboard.press("f")
+        viewer.page.locator(".mg-stage:fullscreen").wait_for()
+        to(viewer, 99)
+        said = viewer.locator(".mg-verdict p").bounding_box()
+        assert said["width"] > 0.9 * 390 and said["height"] < 844 / 6
+        assert said["y"] + said["height"] < viewer.locator(".mg-bar").bounding_box()["y"]
+        assert viewer.locator(".mg-graph").bounding_box()["height"] > 844 / 4
+        viewer.page.keyboard.press("f")
+        viewer.page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
+        viewer.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+
+
 def test_the_stage_tells_that_two_traces_agree_at_the_last_step(show, visit, reference):
     n = len(reference["steps"])
     viewer = show(viz.compare(reference, reference, step=n - 1).to_html(), 1280, 720)

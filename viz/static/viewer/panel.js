@@ -141,20 +141,26 @@ export function drawPanel(trace, t, stateAt, inputs) {
     if (odd) return `${steps.indexOf(odd) + 1} / ${n}: ${sentence(odd, t, names)}`;
     return k ? "" : t(n ? keys : "empty", { n });
   }
-  // On the stage a long formula is written smaller: the graph needs the height.
+  // On the stage a long formula is written smaller: the graph needs the height. What cannot be
+  // broken is as small as the width asks for.
   function fitted({ formula, say }) {
     const equation = formula.parentElement,
       stage = equation.closest(".mg-stage"),
       tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
     const set = (fit) => equation.style.setProperty("--mg-fit", fit);
-    set(stage ? 1 : scale);
-    if (!stage || !tall()) return; // nothing is laid out elsewhere
-    let fit = LEAST_FIT;
-    for (let by = (1 - fit) / 2; by > 0.01; by /= 2) {
-      set(fit + by);
-      if (!tall()) fit += by;
-    }
+    let fit = stage ? 1 : scale;
     set(fit);
+    if (!stage) return; // nothing is laid out elsewhere
+    if (tall()) {
+      fit = LEAST_FIT;
+      for (let by = (1 - fit) / 2; by > 0.01; by /= 2) {
+        set(fit + by);
+        if (!tall()) fit += by;
+      }
+      set(fit);
+    }
+    for (const { clientWidth, scrollWidth } of [formula, equation])
+      if (scrollWidth > clientWidth) set((fit *= clientWidth / scrollWidth));
   }
   const most = (size) =>
     steps
