@@ -285,6 +285,27 @@ def test_long_graphs_can_be_shown_in_one_line(show, visit):
     assert len(tops()) > 4
 
 
+def test_all_rounds_of_a_loop_stand_in_lines_though_a_wire_crosses_them(show):
+    """The wire of x sinks below each round, so that one line of all was 441 units high and stayed
+    one line (November 2026)."""
+
+    def rounds(x):
+        y = x
+        for _ in range(50):
+            y = mg.sin(y) * 0.5 + x
+        return y
+
+    trace = trace_function(rounds, 0.7, mode="reverse")
+    viewer = show(trace, 1280, 800, step=2 * len(trace["steps"]) // 3)
+    viewer.get_by_role("button", name="Open all").click()
+    graph = viewer.locator(".mg-graph")
+    assert graph.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    place, written = graph.bounding_box(), viewer.locator(".mg-node.mg-write").bounding_box()
+    seen = [b for b in cards(viewer) if place["y"] <= b[1] and b[3] <= place["y"] + place["height"]]
+    assert len(cards(viewer)) > 140 and len({round(box[1]) for box in seen}) >= 2
+    assert place["y"] <= written["y"] < place["y"] + place["height"] - written["height"]
+
+
 @pytest.mark.whole
 def test_groups_that_are_all_opened_stand_in_lines_too(show, visit):
     viewer = show(sines(200))

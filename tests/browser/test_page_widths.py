@@ -292,6 +292,30 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     assert table.is_visible() and view.count() == 0
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (878, 715)])
+def test_a_network_has_the_height_of_the_window_beside_its_table_at_each_step(show, size):
+    """Above the table it had 183 to 300 pixels, and its nodes were cut (November 2026)."""
+    rng = np.random.default_rng(0)
+    sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    model = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+    labels = mg.tensor([0, 1, 1, 0])
+    traces = [
+        trace_function(two_layers, *(rng.normal(size=s) for s in sizes), mode="reverse"),
+        trace_function(lambda x: F.cross_entropy(model(x), labels), rng.normal(size=(4, 3))),
+    ]
+    for trace in traces:
+        for step in (0, len(trace["steps"]) // 2, len(trace["steps"])):
+            viewer = show(trace, *size, step=step)
+            graph = viewer.locator(".mg-graph").bounding_box()
+            table = viewer.locator(".mg-tablebox").bounding_box()
+            assert graph["x"] + graph["width"] < table["x"], "beside its table"
+            ends = size[1] - graph["y"] - graph["height"] < 100
+            assert ends or viewer.evaluate(SCALE)[2] <= 0, "it has the height of the window"
+            assert viewer.evaluate(SEEN) == []
+    scale, _, below = show(traces[0], 1280, 800).evaluate(SCALE)
+    assert scale >= 0.68 and below <= 0, "where all of its height can be read, it is seen"
+
+
 SPACE = """(root) => {
     const box = (part) => root.querySelector(part).getBoundingClientRect(),
         view = box("[data-view]"),

@@ -17,6 +17,7 @@ const PHONE = 560, // as in the stylesheet
   LOW = 420, // of graph and table together
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
+  SOURCE_SHARE = 0.2, // of the height, above a table beside a graph that scrolls
   FRAME_ABOVE = 160, // of a screen: what a browser and a notebook have above a frame
   PAGE_AROUND = 36, // above and below the viewer on a page of its own
   PHONE_AROUND = 12,
@@ -45,15 +46,17 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
     return { side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
-  // in a low window beside a graph of which no two lines would be seen above it
-  const narrowest = widthOf(table.levels);
-  if (space < LOW && flat.height > space / 3 && narrowest <= side)
-    return { side, scrolls: true };
-  // or that would have no place above three rows of the table
-  if (space < LOWEST + BETWEEN + LOWEST_TABLE) {
-    const most = Math.round((inner - BETWEEN) * VIEW_SHARE);
+  const narrowest = widthOf(table.levels),
+    most = Math.round((inner - BETWEEN) * VIEW_SHARE),
+    few = space - LOWEST_TABLE - ITS_HEAD - 2 * BETWEEN; // above a few rows
+  // in a low window beside a graph of which no two lines would be seen above it, and beside one
+  // that would be cut there, at any step; or that would have no place above three rows of the table
+  if (
+    (space < LOW && flat.height > space / 3 && narrowest <= side) ||
+    (graph.tallest() * graph.legible > few && narrowest <= most) ||
+    space < LOWEST + BETWEEN + LOWEST_TABLE
+  )
     return { side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
-  }
   return long || widthOf(0) > side ? null : { side };
 }
 
@@ -100,7 +103,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     found &&
     source &&
     (viewWidth || source.width > found.side) &&
-    (found.scrolls ? LOWEST_GRAPH : graph.flat().height * graph.legible) + SOURCE <
+    (viewWidth && found.scrolls ? LOWEST_GRAPH : graph.flat().height * graph.legible) + SOURCE <
       spaceBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
@@ -138,7 +141,8 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     const space = spaceFrom(root, box);
     if (box === views.box) return Math.max(LOWEST_GRAPH, space);
     if (box === table.box) return Math.max(LOWEST_TABLE, viewWidth ? TABLE_TOO * space : space);
-    return !under && (viewWidth || found?.scrolls) ? LOWEST_SOURCE : Math.max(LOWEST_SOURCE, space);
+    const share = viewWidth ? 0 : found?.scrolls ? SOURCE_SHARE : 1;
+    return Math.max(LOWEST_SOURCE, (under || share) * space);
   }
   // In one column as much as is left when what stands below has its own height, or that of a few
   // rows where the graph would be small then.

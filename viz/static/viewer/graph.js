@@ -206,16 +206,15 @@ export function drawGraph(
     return across > 0 ? squeezed(flat, across / COMFORTABLE) : flat;
   }
   // A graph that would be illegibly small in its box is broken into lines, as large as they can be
-  // read.
+  // read, where two of them are seen together.
   function lines() {
     const across = (scroll.offsetWidth || space) - SCROLLBAR,
-      scale = across < NARROW ? 0.75 : 0.9;
-    return broken &&
-      2 * flat.height * LEGIBLE <= highest() && // two lines are seen together
-      across > 0 &&
-      flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5)
-      ? inLines(flat, joined, across / scale)
-      : null;
+      scale = across < NARROW ? 0.75 : 0.9,
+      most = highest() / LEGIBLE,
+      wide = flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5),
+      found = broken && across > 0 && wide && inLines(flat, joined, across / scale),
+      seen = ({ bottom }, i, all) => bottom - all[Math.max(0, i - 1)].top <= most;
+    return found && found.lines.every(seen) ? found : null;
   }
   // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged(stage) {
@@ -462,7 +461,8 @@ export function drawGraph(
       all = Math.min(line, (most - 2) / place.height),
       fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
       scrolls = line < LEGIBLE && !place.lines,
-      legible = fits ? all : scrolls ? together(most) : line;
+      tall = (most - SCROLLBAR) / place.height, // it scrolls sideways only, if it can
+      legible = fits ? all : scrolls ? Math.min(together(most), tall < LEGIBLE ? 1 : tall) : line;
     zoomTo(byReader ? zoom : entire ? all : legible);
   }
   // The scale at which a box shows together what any step touches, where that can be read.
@@ -823,6 +823,7 @@ export function drawGraph(
     stripHeight({ clientWidth: across } = scroll) {
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;
     },
+    tallest: () => trace.layout.height, // with all groups open
     // The height that it can use.
     tall: () => (entire ? Infinity : flat.height * COMFORTABLE),
     legible: LEGIBLE,
