@@ -136,11 +136,10 @@ def _in_words(token: Token) -> Token:
 
 def _shortened(name: str, owner: str, made: Tokens) -> Tokens:
     """The rule of an array, or Adam's, as it stands in a card, which has no space for the change's
-    elements or a fraction: of a path such as 0.weight a letter, w − 0.1 · w̄."""
-    if made[-1]["t"] != "sym":
-        made = [made[0], op("+"), {"t": "text", "text": f"Δ({owner})"}]
-    letter = {"base": name.split(".")[-1][:1]} if "." in name else {}
-    return [token | letter if token["t"] == "sym" else token for token in made]
+    elements, a fraction, or a path such as 0.weight three times: w − 0.1 · w̄, 0.weight + Δ(SGD)."""
+    if made[-1]["t"] != "sym" or "." in name:
+        return [made[0], op("+"), {"t": "text", "text": f"Δ({owner})"}]
+    return made
 
 
 def _kept(optimizer: Any, p: Tensor) -> dict[str, Any]:
