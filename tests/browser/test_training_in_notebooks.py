@@ -215,6 +215,17 @@ def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     assert abs(at - float(end)) < 1, "the mark stands where the curve is at the scrubber's epoch"
 
 
+def test_the_legends_give_the_values_of_the_epoch_that_is_shown(view, visit, history):
+    root = view(history)
+    number, (epochs, losses) = root.locator("[data-measure=loss]"), history.measures["loss"]
+    near = lambda epoch: pytest.approx(losses[epochs.index(epoch)], rel=1e-3)
+    assert float(number.inner_text()) == near(50)
+    root.locator("input[type=range]").focus()
+    visit.page.keyboard.press("Home")
+    visit.page.keyboard.press("ArrowRight")
+    assert float(number.inner_text()) == near(10)
+
+
 def test_the_network_shows_the_numbers_that_were_recorded(view, history):
     root = view(history)
     shown = [text.text_content().replace("−", "-") for text in root.locator(".mt-value").all()]

@@ -275,7 +275,7 @@ export function mount(
             }),
           ),
           name,
-          h("span", { class: "mt-number" }, text(measures[name].values.at(-1))),
+          h("span", { class: "mt-number", "data-measure": name }),
         ),
       ),
     );
@@ -297,12 +297,18 @@ export function mount(
   }
 
   function markEpoch() {
-    const snapshot = state.history.snapshots[index()];
+    const { snapshots, measures } = state.history,
+      snapshot = snapshots[index()],
+      upTo = index() < snapshots.length - 1 ? snapshot.epoch : Infinity;
+    for (const number of root.querySelectorAll("[data-measure]")) {
+      const { epochs, values } = measures[number.dataset.measure];
+      number.textContent = text(values[epochs.findLastIndex((epoch) => epoch <= upTo)]);
+    }
     for (const line of root.querySelectorAll(".mt-now")) {
       const [e0, e1, left, right] = ["e0", "e1", "left", "right"].map((key) =>
         Number(line.dataset[key]),
       );
-      line.toggleAttribute("hidden", !snapshot || state.history.snapshots.length < 2);
+      line.toggleAttribute("hidden", !snapshot || snapshots.length < 2);
       if (!snapshot) continue;
       const share = Math.max(0, Math.min(1, (snapshot.epoch - e0) / (e1 - e0 || 1))),
         at = left + (right - left) * share;
