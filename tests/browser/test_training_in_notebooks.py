@@ -510,3 +510,16 @@ def test_a_history_of_paths_alone_names_its_last_epoch(view):
     for epoch in range(4):
         history.place(epoch, 1.5 / (1 + epoch), 0.5)
     assert "epoch 3" in view(history).inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_pressed_button_is_dark_in_both_themes(view, visit, history, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
+    toggle = view(history).locator(".mt-toggle").first
+    if toggle.get_attribute("aria-pressed") == "false":
+        toggle.press("Enter")
+    visit.page.mouse.move(0, 0)
+    red, green, blue = re.findall(
+        r"\d+", toggle.evaluate("e => getComputedStyle(e).backgroundColor")
+    )[:3]
+    assert max(map(int, (red, green, blue))) < 128
