@@ -64,7 +64,8 @@ class Comparison(StepperDocument):
         self.divergence = first_divergence(*_of_shared_columns(first, second), **within)
         self._reference, self._names = reference, [str(name) for name in names]
         close = partial(agree, **within)
-        both = with_layout(union(first, second, close, str(names[1])))
+        both, ids = union(first, second, close, str(names[1]))
+        both = with_layout(both)
         found = self.divergence
         parted: dict[str, Any] | None = None
         self._values, self._parts = "", True
@@ -78,6 +79,10 @@ class Comparison(StepperDocument):
         self._lacking = t("pairLacking", names=", ".join(lacking)) if lacking else ""
         if found is not None and self._parts:
             parted = {key: getattr(found, key) for key in TOLD} | _made(first, second, found)
+            if found.kind != "structure":  # of one operation alone: what the other has there
+                parted |= {k: None for k in ("expected", "got") if isinstance(parted[k], list)}
+            if found.kind == "extra":
+                parted["node"] = ids.get(str(found.node))
         self.first = first
         document = {
             "schema": "minigrad.pair/1",

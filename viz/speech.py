@@ -388,7 +388,9 @@ def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
 
 def beside(found: Divergence, names: Sequence[str], t: Words) -> str:
     """A difference without a verdict: what either Trace has. names: how the two are called."""
-    name = "pairPlain" if found.column else "pairMade" if found.kind == "structure" else "pairSizes"
+    graphs = {"structure": "pairMade", "extra": "pairExtra", "missing": "pairLacks"}
+    of_sizes = isinstance(found.expected, int)
+    name = "pairPlain" if found.column else "pairSizes" if of_sizes else graphs[found.kind]
     told = {"node": found.node, "column": t(str(found.column)), "a": names[0], "b": names[1]}
     shown = blanks(found.expected, found.got, t)
     return t(name, **told, **shown) + shown["counted"]
@@ -420,7 +422,9 @@ def difference(
     """
     if found is None:
         return t("pairSame")
-    said = _difference(trace, found, t, names) if t.foreign else found.say
+    # the one of the two that has an operation alone is named
+    alone = not found.column and found.kind != "structure" and not isinstance(found.expected, int)
+    said = _difference(trace, found, t, names) if t.foreign or alone else found.say
     return where_they_part(found, said, t)
 
 

@@ -27,11 +27,14 @@ SHARED_MARK = "′"
 """Ends the ids of nodes that the second Trace alone has."""
 
 
-def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any]:
+def union(
+    first: Trace, second: Trace, agree: Agree, name: str
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
     that differ as ``[node, column, the second's value or None]``, the nodes that only one has,
     ``{node: 0 or 1}``, and where one needs more steps, how many each takes, ``{node: [1, 2]}``.
-    name: what the second is called; its own steps have it as ``"by"``.
+    name: what the second is called; its own steps have it as ``"by"``. Second, what the union calls
+    the second's nodes.
     """
     twin, within = twins(dict(first), dict(second))
     quiet, numbers = literals(dict(first), dict(second), twin)
@@ -69,7 +72,7 @@ def union(first: Trace, second: Trace, agree: Agree, name: str) -> dict[str, Any
     unlike = {node: count for node, count in counts.items() if count[0] != count[1]}
     if unlike:
         document["beside"]["within"] = unlike
-    return document
+    return document, renamed
 
 
 def _in_order(nodes: list[dict[str, Any]], edges: list[Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """Where two Traces part: the first step at which a student's engine does something else than the
 reference.
 
-Nodes are matched by the operation and the operands that they are made from, so labels may differ. A
+Nodes are matched by the operation and the operands that they are made from, so labels may differ.
+Of graphs that differ in a few operations these are named: one in the place of another, one too
+many, one that is missing. A
 number in an operation (`v1 + 1`) and a node for that number (`v1 + c1`) are one. A value that the
 other makes from the same operands in more or fewer steps (`3 - x` as `x * -1`, then `+ 3`) is the
 same value; so is, with an error, one that it makes of exchanged operands. An operation with a name
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +39,9 @@ class Divergence:
     None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
     difference or a quotient whose operands are exchanged, how that is written ("x − 3"), or None.
 
-    Of a "structure" the node is None where none surely stands in the place of another.
+    Of a "structure" the node is None where none surely stands in the place of another. Of a single
+    operation that is extra or missing, expected and got are its name and the reference's names of
+    its operands; an extra node is called as in the other Trace.
     """
 
     kind: str
@@ -242,19 +246,13 @@ def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
             side.update(nodes)
     for side, trace in zip(known, (reference, other), strict=True):
         side.update(_unused(trace))  # the other need not know an input that nothing reads
-    ours, theirs = (
+    alone = tuple(
         [node for node in trace["nodes"] if node["id"] not in some]
         for trace, some in zip((reference, other), known, strict=True)
     )
-    pairs = [
-        (m, n)
-        for made in (True, False)  # an operation is no counterpart of an input
-        for m, n in zip(
-            *([x for x in xs if ("op" in x) is made] for xs in (ours, theirs)), strict=False
-        )
-    ]
-    paired = found | {m["id"]: n["id"] for m, n in pairs}
-    return _structure(reference, other, (ours, theirs), pairs, paired) or paired
+    leaves = ([n["id"] for n in side if "op" not in n] for side in alone)
+    paired = found | dict(zip(*leaves, strict=False))
+    return _structure(reference, other, alone, paired) or paired
 
 
 def _other_way_round(node: Any, value: Any) -> Any:
@@ -521,14 +519,15 @@ class _Made:
         and where a number is added, multiplied or an exponent, the plainest name of that.
         """
         operands = [twin[one] if twin else one for one in self.operands[node["id"]]]
-        names = dict.fromkeys([node["op"], self._plain(node)[0]])
+        names = dict.fromkeys([node["op"], self.plain(node)[0]])
         return [(op, *operands) for op in names]
 
     def numbers(self, node: dict[str, Any]) -> list[Any]:
         """The numbers within an operation, as its plainest name takes them."""
-        return self._plain(node)[1]
+        return self.plain(node)[1]
 
-    def _plain(self, node: dict[str, Any]) -> tuple[str, list[Any]]:
+    def plain(self, node: dict[str, Any]) -> tuple[str, list[Any]]:
+        """The plainest name of an operation, and the numbers that it takes then."""
         op = str(node["op"])
         said = [*self._said(node["expr"])]
         held = [one for one in said if not isinstance(one, str)]
@@ -568,43 +567,157 @@ def _sources(trace: Trace) -> dict[str, list[str]]:
     return found
 
 
+class _Edits:
+    """The operations in which the second of two graphs differs from the first: those that it has in
+    the place of others, those that it has beside them, and those that it lacks.
+
+    Of what is made from the same operands, the change is tried after which the fewest operations
+    are left without a counterpart; of the rest then the next one. ways: how the nodes of both are
+    made; alone: the operations without a twin, in their order; twin: the counterparts of the
+    others, to which those are added that are found.
+    """
+
+    MOST = 50_000
+    """Operations looked at, in all."""
+
+    def __init__(self, ways: tuple[_Made, _Made], alone: Any, twin: Mapping[str, str]) -> None:
+        self.ways, self.twin = ways, dict(twin)
+        self.found: list[tuple[str | None, str | None]] = []
+        """For each change the operation of the first graph and that of the second, or None."""
+        self._looked = 0
+        # of each operation its own and its plainest, as a product for a quotient by a number
+        self._names = [
+            {name: {n["op"], way.plain(n)[0]} for name, n in way.nodes.items() if "op" in n}
+            for way in ways
+        ]
+        left = tuple(
+            {name: way.operands[name] for name in names}
+            for way, names in zip(ways, alone, strict=True)
+        )
+        most = max(map(len, left))
+        while any(left) and self._looked < self.MOST:
+            tried = [(self._after(left, *change), change) for change in self._changes(left)]
+            if not tried:
+                break
+            (left, self.twin), change = min(tried, key=lambda one: max(map(len, one[0][0])))
+            self.found.append(change[0])
+        if len(self.found) > 1:
+            left = self._single() or left
+        replaced = all(None not in pair and self._other(*pair) for pair in self.found)
+        few = len(self.found) == 1 or len(self.found) < most or replaced
+        # of very many not all are looked for
+        self.known = few and (not any(left) or (replaced and self._looked >= self.MOST))
+        """Whether the changes say more than that the graphs differ."""
+
+    def _single(self) -> Any:
+        """Looks for one change of the whole graphs, which explains all: what looked alike may not
+        belong together."""
+        every = tuple(
+            {name: way.operands[name] for name, node in way.nodes.items() if "op" in node}
+            for way in self.ways
+        )
+        more = len(every[1]) - len(every[0])
+        kept = {m: n for m, n in self.twin.items() if m not in every[0]}
+        changes: Iterable[Any] = (((m, n), None) for m, n in zip(*every, strict=False))
+        if abs(more) == 1:
+            changes = (
+                ((None, one) if more > 0 else (one, None), operand)
+                for one, operands in every[more > 0].items()
+                for operand in dict.fromkeys(operands)
+            )
+        elif more:
+            return None
+        before = self.twin
+        for change, operand in changes:
+            if self._looked > self.MOST:
+                break
+            self.twin = kept
+            left, self.twin = self._after(every, change, operand)
+            if any(left) or (operand is None and not self._in_place_of(every, *change)):
+                continue
+            self.found = [change]
+            return left
+        self.twin = before
+        return None
+
+    def _other(self, m: Any, n: Any) -> bool:
+        """Whether two operations have different names."""
+        return not self._names[0][m] & self._names[1][n]
+
+    def _in_place_of(self, every: Any, m: str, n: str) -> bool:
+        """Whether an operation stands in the place of another one."""
+        same = [self.twin.get(one) for one in every[0][m]] == every[1][n]
+        return same and self._other(m, n)
+
+    def _changes(self, left: Any) -> Iterator[Any]:
+        """What may be the next change, with the operand in whose place an operation stands that one
+        of the graphs lacks."""
+        back = {theirs: ours for ours, theirs in self.twin.items()}
+        first, second = ([n for n in ops if not ops.keys() & {*ops[n]}] for ops in left)
+        for m in first:
+            for n in second:
+                same = [back.get(one) for one in left[1][n]] == left[0][m]
+                if same or not self._other(m, n):
+                    yield (m, n), None
+        for n in second:
+            yield from (((None, n), one) for one in dict.fromkeys(left[1][n]) if one in back)
+        for m in first:
+            yield from (((m, None), o) for o in dict.fromkeys(left[0][m]) if o in self.twin)
+
+    def _after(self, left: Any, change: Any, operand: str | None) -> Any:
+        """The operations that are left after a change, and the counterparts then."""
+        ours, theirs = (
+            {
+                node: [operand if one == gone and operand else one for one in operands]
+                for node, operands in ops.items()
+                if node != gone
+            }
+            for ops, gone in zip(left, change, strict=True)
+        )
+        twin = dict(self.twin)
+        if operand is None:
+            twin[change[0]] = change[1]
+        waiting: dict[Any, list[str]] = {}
+        for n, operands in theirs.items():
+            for name in self._names[1][n]:
+                waiting.setdefault((name, *operands), []).append(n)
+        for m, operands in [*ours.items()]:
+            made = [twin.get(one) for one in operands]
+            for name in self._names[0][m] if None not in made else ():
+                same = [n for n in waiting.get((name, *made), ()) if n in theirs]
+                if same:
+                    numbers = self.ways[0].numbers(self.ways[0].nodes[m])
+                    wanted = (n for n in same if _equal(numbers, self._numbers(n)))
+                    twin[m] = next(wanted, same[0])
+                    del ours[m], theirs[twin[m]]
+                    break
+        self._looked += len(left[0]) + len(left[1])
+        return (ours, theirs), twin
+
+    def _numbers(self, n: str) -> list[Any]:
+        return self.ways[1].numbers(self.ways[1].nodes[n])
+
+
 def _structure(
-    a: Trace,
-    b: Trace,
-    alone: tuple[list[Any], list[Any]],
-    pairs: list[tuple[Any, Any]],
-    twin: Mapping[str, str],
+    a: Trace, b: Trace, alone: tuple[list[Any], ...], twin: Mapping[str, str]
 ) -> Divergence | None:
-    """The first node of `a` that is made in another way in `b`. alone: the nodes of both that
-    :func:`twins` left; pairs: of these, what stands at the same place; twin: each node's
-    counterpart.
+    """The first operation in which two graphs differ. alone: the nodes of both that :func:`twins`
+    left; twin: each node's counterpart.
     """
     ours, theirs = map(_Made, (a, b), literals(a, b, twin))
-    back = {theirs: ours for ours, theirs in twin.items()}
-    users = _users(a), _users(b)
     born = {cell[0]: i for i, step in reversed([*enumerate(a["steps"])]) for cell in step["writes"]}
-    for m, n in pairs:
-        if "op" not in m:
-            continue
-        node = m["id"]
-        wanted = ours.operands[node]
-        found = [back.get(s) or f"{s}′" for s in theirs.operands[n["id"]]]
-        other = not {key[0] for key in ours.keys(m)} & {key[0] for key in theirs.keys(n)}
-        if not other and wanted == found:
-            continue
-        used = {twin.get(one) for one in users[0][node]} == {*users[1][n["id"]]}
-        if not used or (other and wanted != found):  # they only stand at the same place
-            say = "The two are computed by different operations."
-            return Divergence("structure", None, None, None, None, None, say)
-        if other:
-            ops = m["op"], n["op"]
-            say = f"{node} should be made by {ops[0]}, but is made by {ops[1]}."
-            return Divergence("structure", node, None, born.get(node), *ops, say, None, n["id"])
-        say = f"{node} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
-        made = wanted, found
-        return Divergence("structure", node, None, born.get(node), *made, say, None, n["id"])
-    done = [[one["id"] for one in side] for side in zip(*pairs, strict=True)] or [[], []]
-    missing, extra = ([n for n in alone[i] if n["id"] not in done[i]] for i in (0, 1))
+    made = [[n["id"] for n in side if "op" in n] for side in alone]
+    edits = _Edits((ours, theirs), made, twin)
+    if edits.known and edits.found:
+        return _told(edits, born, _users(b))
+    if all(made) and not edits.known:
+        say = "The two are computed by different operations."
+        return Divergence("structure", None, None, None, None, None, say)
+    counterparts = {*twin}, {*twin.values()}
+    missing, extra = (
+        [n for n in side if n["id"] not in known]
+        for side, known in zip(alone, counterparts, strict=True)
+    )
     if not missing and not extra:
         return None
     sizes = [len(t["nodes"]) - len(own.literals) for t, own in ((a, ours), (b, theirs))]
@@ -618,6 +731,37 @@ def _structure(
         say = f"{node} has no counterpart in the {'other' if missing else 'first'} graph."
     step = born.get(node) if kind == "missing" else None
     return Divergence(kind, node, None, step, sizes[0], sizes[1], say)
+
+
+def _told(edits: _Edits, born: Mapping[str, int], users: Mapping[str, list[str]]) -> Divergence:
+    """The first of the changes. born: the reference's steps that make its nodes; users: of the
+    other's nodes."""
+    back = {n: m for m, n in edits.twin.items()}
+    ours, theirs = edits.ways
+
+    def place(change: tuple[Any, Any]) -> int:
+        """The step that it is about: of an operation that the reference lacks, that of the first
+        one that uses its result, else of what made its operand."""
+        m, n = change
+        near = [m] if m else [back.get(one, "") for one in (*users[n], *theirs.operands[n])]
+        return next((born[one] for one in near if one in born), 0)
+
+    m, n = min(edits.found, key=place)
+    step = place((m, n))
+    if n is None:
+        op, wanted = ours.nodes[str(m)]["op"], ours.operands[str(m)]
+        say = f"{m}, the {op} of {_listed(wanted)}, is missing."
+        return Divergence("missing", m, None, step, op, wanted, say)
+    op, found = theirs.nodes[n]["op"], [back.get(o) or f"{o}′" for o in theirs.operands[n]]
+    if m is None:
+        say = f"There is an extra {op} of {_listed(found)}."
+        return Divergence("extra", n, None, step, found, op, say)
+    right, wanted = ours.nodes[m]["op"], ours.operands[m]
+    if wanted == found:
+        say = f"{m} should be made by {right}, but is made by {op}."
+        return Divergence("structure", m, None, step, right, op, say, None, n)
+    say = f"{m} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
+    return Divergence("structure", m, None, step, wanted, found, say, None, n)
 
 
 def _listed(names: list[str]) -> str:

@@ -227,6 +227,36 @@ def test_other_programs_share_what_they_share(show, visit, reference):
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
 
 
+@pytest.mark.parametrize(
+    ("lang", "extra", "lacks"),
+    [
+        ("en", "yours has an extra mul of v1.", "yours lacks v2, the mul of v1."),
+        ("zh", "yours 多一个 mul，作用于 v1。", "yours 缺少 v2，即作用于 v1 的 mul。"),
+    ],
+)
+def test_an_operation_that_one_of_the_two_has_alone_is_named_and_marked(
+    show, visit, lang, extra, lacks
+):
+    def short(x):
+        return mg.cos(mg.sin(mg.exp(x)))
+
+    def longer(x):
+        return mg.cos(mg.sin(mg.exp(x) * 2))
+
+    nothing = {"en": "nothing", "zh": "无"}[lang]
+    made = "2\u2002mg.exp(x) * 2"
+    for pair, said, marked, told in (
+        ((short, longer), extra, "v2′", [nothing, "mul", made]),
+        ((longer, short), lacks, "v2", ["mul", made, nothing]),
+    ):
+        found = viz.compare(*pair, 0.5, names=("minigrad", "yours"), lang=lang)
+        viewer = show(found.to_html(), 1280, 800)
+        assert said in visit.page.locator(".mg-strip .mg-sumup").inner_text() == repr(found)
+        assert visit.page.locator(".mg-strip .mg-parted dd").all_inner_texts() == told
+        visit.page.locator(".mg-strip button").click()
+        assert step_of(viewer) == 3 and of_class(viewer, "mg-differs") == [marked]
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("second", [lambda a, b: f(a, b) + 0 * a, {"x2": 2.0}, {"x1": 5.5}])
 def test_the_page_says_of_results_and_what_is_not_compared_as_python_does(

@@ -1,9 +1,13 @@
 """The first difference between two Traces is found, and named as a teacher would name it."""
 
 import copy
+import itertools
+import time
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad import viz
@@ -426,10 +430,125 @@ def test_operations_are_named_only_of_nodes_that_stand_in_the_same_place():
         assert found.say == "The two are computed by different operations."
 
 
+UNARY = {name: getattr(mg, name) for name in ("sin", "cos", "tanh", "exp", "sigmoid")}
+BINARY = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "sub": lambda a, b: a - b}
+
+
+def computed(rows):
+    """The function of rows [operation, operands], of which -1 is the input."""
+
+    def f(x):
+        made = {-1: x}
+        for i, (op, operands) in enumerate(rows):
+            made[i] = (UNARY | BINARY)[op](*(made[one] for one in operands))
+        return made[len(rows) - 1]
+
+    return f
+
+
+def tree(rows, at=None):
+    at = len(rows) - 1 if at is None else at
+    return "x" if at < 0 else (rows[at][0], *(tree(rows, one) for one in rows[at][1]))
+
+
+def without(rows, at, operand):
+    """The rows without one, in whose place an operand stands."""
+    moved = lambda one: moved(operand) if one == at else one - (one > at)
+    kept = [(op, operands) for i, (op, operands) in enumerate(rows) if i != at]
+    return [(op, [moved(one) for one in operands]) for op, operands in kept]
+
+
+@st.composite
+def one_edit(draw):
+    """The rows of a program in which each row is used, and of the same one with a row that is
+    replaced, added or taken away."""
+
+    def row(i):
+        op = draw(st.sampled_from([*UNARY, *BINARY] if i else [*UNARY]))
+        return op, [i - 1, *([draw(st.integers(-1, i - 2))] if op in BINARY else [])]
+
+    rows = [row(i) for i in range(draw(st.integers(3, 9)))]
+    at = draw(st.integers(0, len(rows) - 1))
+    if draw(st.booleans()):
+        op, operands = rows[at]
+        ops = UNARY if op in UNARY else BINARY
+        other = draw(st.sampled_from([name for name in ops if name != op]))
+        return rows, [*rows[:at], (other, operands), *rows[at + 1 :]]
+    first = without(rows, at, rows[at][1][0])
+    return draw(st.permutations([rows, first]))
+
+
+@given(one_edit(), st.floats(0.3, 0.9))
+def test_of_two_graphs_that_differ_in_one_operation_it_is_named(pair, x):
+    """With it changed, both are one graph."""
+    first, second = pair
+    assume(tree(first) != tree(second))
+    traces = [trace_function(computed(rows), x, mode="primal") for rows in pair]
+    values = {
+        tree(rows, i - 1): float(step["writes"][0][2])
+        for rows, trace in zip(pair, traces, strict=True)
+        for i, step in enumerate(trace["steps"])
+    }
+    apart = sorted(values.values())
+    assume(all(b - a > 1e-4 for a, b in itertools.pairwise(apart)))  # none by chance
+    found = first_divergence(*traces)
+    at = [n["id"] for n in traces[found.kind == "extra"]["nodes"] if "op" in n].index(found.node)
+    if found.kind == "structure":
+        assert found.expected == first[at][0]
+        changed = [*first[:at], (found.got, first[at][1]), *first[at + 1 :]]
+        assert tree(changed) == tree(second)
+        return
+    assert len(first) != len(second)
+    longer, shorter = (second, first) if found.kind == "extra" else (first, second)
+    op, operands = longer[at]
+    assert op == (found.got if found.kind == "extra" else found.expected)
+    assert tree(shorter) in [tree(without(longer, at, one)) for one in operands]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            lambda x: mg.log(mg.sin(mg.cos(mg.exp(x)))),
+            "v2 should be made by sin, but is made by cos.",
+        ),
+        (lambda x: mg.log(mg.cos(mg.sin(mg.exp(x) * 2))), "There is an extra mul of v1."),
+        (lambda x: mg.log(mg.cos(mg.exp(x))), "v2, the sin of v1, is missing."),
+        (lambda x: mg.tanh(mg.cos(mg.sin(mg.exp(x) * 2))), "There is an extra mul of v1."),
+        (lambda x: mg.cos(x) * x, "The two are computed by different operations."),
+    ],
+)
+def test_the_first_operation_in_which_two_chains_differ_is_named(other, said):
+    reference = trace_function(lambda x: mg.log(mg.cos(mg.sin(mg.exp(x)))), 0.1)
+    assert first_divergence(reference, trace_function(other, 0.1)).say == said
+
+
+def test_graphs_of_many_operations_are_compared_in_a_moment():
+    def chain(op, more):
+        def f(x):
+            for i in range(300):
+                x = mg.sin(x) if i % 3 else op(x) + x
+            return more(x)
+
+        return f
+
+    one = trace_function(chain(mg.cos, lambda x: x), 0.5, mode="primal")
+    began = time.perf_counter()
+    for op, more, said in (
+        (mg.tanh, lambda x: x, "v1 should be made by cos, but is made by tanh."),
+        (lambda x: mg.exp(mg.cos(x)), mg.exp, "The two are computed by different operations."),
+    ):
+        two = trace_function(chain(op, more), 0.5, mode="primal")
+        assert first_divergence(one, two).say == said
+    assert time.perf_counter() - began < 30, "seconds"
+
+
 def test_extra_and_missing_nodes():
     longer = trace_function(lambda a, b: (mg.log(a) + a * b - mg.sin(b)) * 2, 2.0, 5.0)
     found = first_divergence(REFERENCE, longer)
-    assert found.kind == "extra" and found.node == "v6" and "first extra one is v6" in found.say
+    assert (
+        found.kind == "extra" and found.node == "v6" and found.say == "There is an extra mul of v5."
+    )
     found = first_divergence(longer, REFERENCE)
     assert found.kind == "missing" and found.node == "v6"
 

@@ -57,7 +57,7 @@ function mountPair(el, { union: both, difference, names, told }, options) {
 // may give the difference away.
 // Long: both are made of the same parts.
 function differenceBox(union, difference, names, told, t, go) {
-  const { node, column, step, kind } = difference ?? {},
+  const { node, column, step } = difference ?? {},
     known = union.nodes.find((one) => one.id === node);
   const accent = { d: "dot", g: "bar" }[column];
   // whole: with the lines of code, not the pieces alone
@@ -69,7 +69,7 @@ function differenceBox(union, difference, names, told, t, go) {
     h("div", null, h("dt", null, name), h("dd", null, shown), made && code(made, whole));
   const large = (whole) =>
     known &&
-    (column || kind === "structure") &&
+    (column || !Number.isInteger(difference.expected)) &&
     h(
       "div",
       { class: "mg-parted" },
