@@ -590,7 +590,8 @@ def test_predict_mode_asks_before_it_shows_and_judges_the_answer(opened, visit):
     tab.click("text=Predict")
     assert tab.get_attribute("text=Predict", "aria-pressed") == "true"
     tab.wait_for_url(re.compile("views=predict"))
-    asked = tab.locator(".mg-view-predict")
+    asked, panels = tab.locator(".mg-view-predict"), tab.locator(".mgx-panel")
+    assert [panel.is_visible() for panel in panels.all()] == [False, False], "they have the answers"
     assert "What will the value of v1 be?" in asked.inner_text()
     assert tab.evaluate("document.activeElement.className") == "mg-answer", "type at once"
     product = tab.locator("tr[data-node=v1] td[data-col=v]")
@@ -605,6 +606,7 @@ def test_predict_mode_asks_before_it_shows_and_judges_the_answer(opened, visit):
     assert product.inner_text() == "6"
     tab.click("text=Predict")
     assert not tab.locator(".mg-view-predict").count()
+    assert [panel.is_visible() for panel in panels.all()] == [True, True]
     visit.assert_clean()
 
 
