@@ -173,6 +173,44 @@ def test_an_error_stands_under_its_place_and_the_last_picture_stays(opened, visi
     visit.assert_clean()
 
 
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("x^2", "x**2"),
+        ("3x", "3*x"),
+        ("3x^2 + y^2", "3*x**2 + y**2"),
+        ("(x + 1)(x - 1) + 2(x)", "(x + 1)*(x - 1) + 2*(x)"),
+        ("x(y + 1)", "x*(y + 1)"),
+        ("sin x − 2×y³ ÷ 4·x²", "sin(x) - 2*y**3 / 4*x**2"),
+        (
+            "y = 2x\nfor i in range(2):\n    y = y^2\ny",
+            "y = 2*x\nfor i in range(2):\n    y = y**2\ny",
+        ),
+    ],
+)
+def test_a_button_writes_what_was_meant(opened, visit, typed, written):
+    tab = opened("#f=log(x)*y&x=2&y=3")
+    tab.fill(".mgx-formula", typed)
+    button = tab.locator(".mgx-problem button")
+    ours, theirs = typed.split("\n"), written.split("\n")
+    changed = [one.strip() for one, other in zip(theirs, ours, strict=True) if one != other]
+    assert button.inner_text() == f"Write {'; '.join(changed)}"
+    button.click()
+    assert tab.input_value(".mgx-formula") == written
+    assert tab.inner_text(".mgx-problem") == ""
+    assert tab.evaluate("document.activeElement.className") == "mgx-formula"
+    visit.assert_clean()
+
+
+def test_where_what_was_meant_is_not_plain_no_button_is_offered(opened, visit):
+    tab = opened()
+    for typed in ("x +", "√x", "foo(x)", "x % 2", "x y", "log(x, y)"):
+        tab.fill(".mgx-formula", typed)
+        tab.wait_for_selector(".mgx-said")
+        assert not tab.locator(".mgx-problem button").count(), typed
+    visit.assert_clean()
+
+
 def test_an_input_may_be_typed_that_is_no_finite_number(opened, visit):
     tab = opened("#f=log(x)*y&x=2&y=3")
     field, said = tab.locator(".mgx-number").first, tab.locator(".mg-say:visible")

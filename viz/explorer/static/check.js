@@ -20,13 +20,16 @@ export const chooses = (name) => GRAMMAR.choosing.includes(name);
 // The columns of Python count characters, those of JavaScript 16-bit units.
 export const characterColumn = (line, at) => [...line.slice(0, at)].length;
 
-export function refusal(key, line, start, width, blanks = {}) {
+// mended: from where to where in the line another text may stand, and that text.
+export function refusal(key, line, start, width, blanks = {}, mended = null) {
   const given = { anything_else: GRAMMAR.anythingElse, ...blanks };
   const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => given[name]);
   const [problem, hint] = GRAMMAR.messages[key].map(fill);
   const column = characterColumn(line, start);
   const wide = Math.max(1, characterColumn(line.slice(start), width));
-  return new FormulaError(problem, line, column, hint, wide);
+  const error = new FormulaError(problem, line, column, hint, wide);
+  if (mended) error.instead = line.slice(0, mended[0]) + mended[2] + line.slice(mended[1]);
+  return error;
 }
 
 // The statements of a text: {source, isProgram, body, names}. Raises FormulaError.
@@ -85,6 +88,10 @@ function syntaxError({ message: whole, row, column }, text, isProgram) {
   );
 }
 
+const ON_KEYBOARD = {
+  ...{ "·": "*", "×": "*", "⋅": "*", "÷": "/" },
+  ...{ "−": "-", "–": "-", "²": "**2", "³": "**3" },
+};
 function unusual(line, message, isProgram) {
   const signs = GRAMMAR.typography;
   for (const [place, character] of Array.from(line).entries()) {
@@ -92,7 +99,9 @@ function unusual(line, message, isProgram) {
       (isProgram && character === "=") || (character === "|" && message !== "invalid syntax");
     if (!known(signs, character) || usual) continue;
     const start = Array.from(line).slice(0, place).join("").length;
-    return refusal("sign", line, start, 1, { character, hint: signs[character] });
+    const blanks = { character, hint: signs[character] },
+      mended = known(ON_KEYBOARD, character) && [start, start + 1, ON_KEYBOARD[character]];
+    return refusal("sign", line, start, 1, blanks, mended);
   }
   for (const { 0: what, index } of line.matchAll(/[\p{L}_][\p{L}\p{N}_]*/gu))
     if (KEYWORDS.has(what) && !(isProgram && IN_PROGRAMS.has(what)))
@@ -108,13 +117,16 @@ function badlyJoined(line, message) {
   ).exec(line);
   if (glued) {
     const start = glued.index + glued[1].length;
-    return refusal("glued", line, start, 1, { number: glued[1], name: glued[2] });
+    const blanks = { number: glued[1], name: glued[2] };
+    return refusal("glued", line, start, 1, blanks, [start, start, "*"]);
   }
   const names = Object.keys(GRAMMAR.functions).join("|"),
     called = new RegExp(`(?<!${WORD_LETTER})(${names})\\s+(${WORD_LETTER}+)`, "u").exec(line);
   if (called) {
-    const start = called.index + called[0].length - called[2].length;
-    return refusal("argument", line, start, 1, { name: called[1], argument: called[2] });
+    const [whole, name, argument] = called,
+      end = called.index + whole.length,
+      mended = [called.index + name.length, end, `(${argument})`];
+    return refusal("argument", line, end - argument.length, 1, { name, argument }, mended);
   }
   const spaced = new RegExp(`(?:${WORD_LETTER}|\\))(\\s+)(?:${WORD_LETTER}|\\()`, "u").exec(line);
   const words = /(?<![\p{L}\p{N}_])(?:for|in|if|elif|and|or|not)(?![\p{L}\p{N}_])/u.test(line);
@@ -132,10 +144,10 @@ class Check {
     this.operations = 0;
   }
 
-  refuse(node, key, blanks = {}, width = 0) {
+  refuse(node, key, blanks = {}, width = 0, mended = null) {
     const line = this.lines[node.row],
       end = node.endRow === node.row ? node.end : line.length;
-    throw refusal(key, line, node.start, width || end - node.start, blanks);
+    throw refusal(key, line, node.start, width || end - node.start, blanks, mended);
   }
 
   program(body) {
@@ -227,11 +239,10 @@ class Check {
   }
 
   operator({ op, sign, row, start }) {
-    const place = sign ?? { row, start };
-    throw refusal("used", this.lines[place.row], place.start, op.length, {
-      what: op,
-      hint: GRAMMAR.refusedOperators[op],
-    });
+    const place = sign ?? { row, start },
+      blanks = { what: op, hint: GRAMMAR.refusedOperators[op] },
+      mended = op === "^" && [place.start, place.start + 1, "**"];
+    throw refusal("used", this.lines[place.row], place.start, op.length, blanks, mended);
   }
 
   name(node) {
@@ -256,10 +267,13 @@ class Check {
       const [what, hint] = GRAMMAR.nodes.Attribute;
       this.refuse(func, "used", { what, hint });
     }
-    if (func.type !== "Name") this.refuse(func, "call");
+    const at = this.lines[func.row].indexOf("(", func.end), // what stands before it is a factor
+      times = func.row === func.endRow && at >= 0 && [at, at, "*"];
+    if (func.type !== "Name") this.refuse(func, "call", {}, 0, times);
     const name = func.id;
     if (!isFunction(name)) {
-      if ([...name].length === 1 || isConstant(name)) this.refuse(func, "product", { name });
+      if ([...name].length === 1 || isConstant(name))
+        this.refuse(func, "product", { name }, 0, times);
       const near = closeMatches(name.toLowerCase(), Object.keys(GRAMMAR.functions), 2, 0.55);
       const all = `the functions are ${Object.keys(GRAMMAR.functions).join(", ")}`;
       const hint = near.length ? `did you mean ${near.join(" or ")}?` : all;

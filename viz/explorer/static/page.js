@@ -5,6 +5,7 @@ import { keepHash } from "../../static/viewer/hash.js";
 import { listenFirstKey } from "../../static/viewer/keys.js";
 import { mountTrace } from "../../static/viewer/viewer.js";
 import { byName, fromAddress, toAddress } from "./address.js";
+import { corrected } from "./corrected.js";
 import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
 import { editing } from "./editing.js";
 import { EXAMPLES, exampleMenu } from "./examples.js";
@@ -263,10 +264,21 @@ export function explore(place, { panels = [] } = {}) {
   function tell({ problem: said, line, column, hint, width }) {
     const before = " ".repeat(column),
       carets = "^".repeat(Math.max(1, width));
+    const better = corrected(state.f),
+      own = state.f.trim().split("\n"),
+      others = better.split("\n").filter((one, i) => one !== own[i]),
+      offer = `Write ${others.map((one) => one.trim()).join("; ")}`;
+    const mend = () => {
+      state.f = better;
+      write();
+      update();
+      formula.focus({ preventScroll: true });
+    };
     problem.replaceChildren(
       h("p", { class: "mgx-said" }, said),
       h("pre", { class: "mgx-caret" }, `${line}\n${before}${carets}`),
       hint ? h("p", { class: "mgx-hint" }, hint) : "",
+      others.length ? h("button", { class: "mgx-button mgx-mend", onclick: mend }, offer) : "",
     );
   }
 
