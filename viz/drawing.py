@@ -31,6 +31,8 @@ from minigrad.watch.notation import written_index
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the space beside them in inches."""
 PIXELS_PER_INCH = 144
+READABLE = 0.7
+"""The least scale in a notebook, where a page makes pictures as narrow as a phone."""
 LARGEST = 20_000
 """Pixels on a side; beyond, a PNG would take gigabytes."""
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
@@ -235,9 +237,11 @@ def drawing_class() -> Any:
         ) -> dict[str, str]:
             """What a notebook asks for: inline, since an image does not follow its theme."""
             found = _picture(self)
+            inside = _svg(found, self, inline=True)
+            least = f'<svg style="min-width:{READABLE * found.width:.0f}px"'
             return {
                 "image/svg+xml": _svg(found, self),
-                "text/html": f'<div style="overflow:auto">{_svg(found, self, inline=True)}</div>',
+                "text/html": f'<div style="overflow:auto">{inside.replace("<svg", least, 1)}</div>',
             }
 
         def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:

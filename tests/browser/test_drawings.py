@@ -65,6 +65,27 @@ def test_a_drawing_in_a_notebook_has_the_notebooks_colours(visit, tmp_path, them
         assert (max(contrast) + 0.05) / (min(contrast) + 0.05) > 4.5
 
 
+def test_on_a_phone_a_drawing_stays_readable_and_scrolls_inside_its_output(visit, tmp_path):
+    """It was as wide as the phone, at a third of its size (November 2026)."""
+
+    def chain(x):
+        for _ in range(8):
+            x = x.sin() * x
+        return x
+
+    given = mg.tensor(0.5, requires_grad=True)
+    inside = chain(given).draw_graph(names={"x": given})._repr_mimebundle_()["text/html"]
+    style = "<style>svg { max-width: 100%; height: auto }</style>"
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    open_text(visit, tmp_path, style + inside, "svg")
+    scale, more = visit.page.locator("svg").evaluate(
+        "svg => [svg.clientWidth / svg.viewBox.baseVal.width,"
+        " svg.parentElement.scrollWidth - svg.parentElement.clientWidth]"
+    )
+    assert scale == pytest.approx(0.7, abs=0.01) and more > 100
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_drawing_in_a_file_follows_the_readers_preference(visit, tmp_path):
     path = tmp_path / "graph.svg"
     assert drawing().save(path) == str(path)
