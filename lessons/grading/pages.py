@@ -226,7 +226,7 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
 
 GRAPH = (
     "The smallest graph that failed, step by step, with the right numbers; those from which yours"
-    " differ are red, a single number as right ≠ yours (close and open to play it again)"
+    " differ are red: right ≠ yours, of arrays the first entry (close and open to play it again)"
 )
 
 
