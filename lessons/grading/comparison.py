@@ -8,7 +8,7 @@ broadcast, or asked about itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,11 +195,17 @@ def _beside(name: str, got: Any, expected: Any, reveal: bool | None, place: str 
     if reveal is None:
         return f"{name} is not right{place}."
     if not reveal:
-        return f"{name} is {shown(got)}{place}, which is not right."
-    texts = shown(got), shown(expected)
+        return f"{name} is {_told(got)}{place}, which is not right."
+    texts = _told(got), _told(expected)
     if texts[0] == texts[1]:
-        texts = repr(got), repr(expected)
+        texts = _told(got, repr), _told(expected, repr)
     return f"{name} is {texts[0]}{place}; it should be {texts[1]}."
+
+
+def _told(value: Any, text: Callable[[Any], str] = shown) -> str:
+    """A value in a sentence: numbers with a minus, as in the pictures, not with a hyphen."""
+    number = isinstance(value, int | float | complex | np.ndarray | np.number)
+    return text(value).replace("-", "−").replace("e−0", "e−") if number else text(value)
 
 
 def _place_in(name: str, path: tuple[int | str, ...]) -> str:

@@ -348,3 +348,8 @@ def test_a_mistake_may_be_told_in_a_sentence_of_its_own():
         for text, alone in (("you x.", False), ("You x.", False), ("y is x.", True))
     ]
     assert say == ["It looks as if you x.", "You x.", "y is x."]
+
+
+def test_a_negative_number_in_a_sentence_has_a_minus_as_in_the_pictures():
+    assert same(0.5, -1.0, 1e-9, 1e-9, "the slope") == "the slope is −1; it should be 0.5."
+    assert same(-1e-7, 2.0, 1e-9, 1e-9, "it") == "it is 2; it should be −1e−7."
