@@ -51,6 +51,19 @@ def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show, ki
     assert minus.evaluate_all("all => all.map((e) => e.getAttribute('form'))") == times * ["infix"]
 
 
+def test_no_sign_of_what_the_optimiser_keeps_touches_the_edge_of_its_mark(show):
+    trace = stepped(optim.Adam)
+    viewer = show(trace, 1280, 800)
+    to(viewer, len(trace["steps"]))
+    look = """all => all.map(e => {
+        const [mark, formula] = [e, e.querySelector("mfrac") ?? e].map((one) =>
+            one.getBoundingClientRect());
+        return [formula.top - mark.top, mark.bottom - formula.bottom];
+    })"""
+    found = viewer.locator(".mg-sum:has(mfrac)").evaluate_all(look)
+    assert len(found) == 2 and all(min(above, below) > 2 for above, below in found), found
+
+
 def test_an_update_shows_what_the_optimiser_keeps(show, visit, axe):
     w, b = (mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in (2.0, 0.5))
     adam = optim.Adam([w, b], lr=0.1)
