@@ -1275,3 +1275,49 @@ def test_on_a_stage_upright_a_formula_whose_names_are_wider_than_it_is_whole(sho
         look = "e => parseFloat(getComputedStyle(e).fontSize)"
         smallest = min(smallest, viewer.locator(".mg-formula").evaluate(look))
     assert 12 < smallest < 28
+
+
+@pytest.mark.parametrize(
+    ("lang", "round_2"), [("en", "round 2 of 12"), ("zh", "第 2 轮，共 12 轮")]
+)
+def test_where_the_stage_has_one_line_of_code_the_line_of_its_loop_stands_above(
+    show, visit, axe, lang, round_2
+):
+    def iterated(x):
+        for _ in range(12):
+            y = mg.sin(x)
+            x = y * 0.5
+        return x + 1
+
+    found = trace_function(iterated, 0.7, mode="reverse")
+    k = step_at(found, "primal", "v4")
+    viewer = show(found, 1280, 720, step=k, lang=lang)
+    loop = viewer.locator(".mg-loop")
+    assert loop.is_hidden()
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.querySelector('.mg-stage.mg-tight')")
+    assert viewer.locator(".mg-source mark").inner_text() == "y * 0.5"
+    assert [part.strip() for part in loop.locator("pre").all_text_contents()] == [
+        "2",
+        f"for _ in range(12):  # {round_2}",
+    ]
+    above, lit = loop.bounding_box(), viewer.locator(".mg-source mark").bounding_box()
+    assert above["y"] + above["height"] <= lit["y"] + 2 and above["height"] < 2 * lit["height"]
+    axe(visit.page, ".mg-root")
+    last = step_at(found, "primal", found["outputs"][0])
+    to(viewer, last)
+    assert loop.inner_text().strip() == "" and loop.bounding_box()["height"] == above["height"]
+    assert viewer.locator(".mg-source mark").inner_text() == "x + 1"
+
+
+def test_where_the_stage_has_four_lines_of_code_the_round_stands_above(show, visit):
+    found = trace_function(nested, 2.0, 3.0, mode="primal")
+    viewer = show(found, 1280, 720, step=step_at(found, "primal", "v5"))
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    assert not visit.page.evaluate("document.querySelector('.mg-tight') !== null")
+    assert viewer.locator(".mg-loop").inner_text().strip() == "# round 2 of 2, round 2 of 2"
+    plain = trace_function(six_lines, 2.0, 5.0, mode="primal")
+    assert not show(plain, 1280, 720).locator(".mg-loop").count()

@@ -15,13 +15,17 @@ export function roundText(blocks, { round: i, parent }, t) {
   return t(n ? "roundOf" : "roundNumber", { i, n });
 }
 
-// A function that names the rounds of the loops around a node, the outermost first.
+// A function that names the rounds of the loops around a node, the outermost first, and gives the
+// line of the innermost loop.
 export function roundsOf(trace, t) {
   const blocks = new Map((trace.blocks ?? []).map((block) => [block.id, block])),
     inside = new Map(trace.nodes.map((node) => [node.id, node.block])),
     isRound = ({ kind }) => kind === "round";
-  return (id) =>
-    blockPath(blocks, inside.get(id), isRound)
-      .map((one) => roundText(blocks, blocks.get(one), t))
-      .join(t("comma"));
+  return (id) => {
+    const rounds = blockPath(blocks, inside.get(id), isRound).map((one) => blocks.get(one));
+    return {
+      told: rounds.map((one) => roundText(blocks, one, t)).join(t("comma")),
+      line: blocks.get(rounds.at(-1)?.parent)?.line,
+    };
+  };
 }

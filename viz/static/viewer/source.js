@@ -3,6 +3,8 @@
 import { h, setText } from "./dom.js";
 import { roundsOf } from "./rounds.js";
 
+const BEFORE_ROUND = "  # ";
+
 // From a span to the range of letters that it is. Lines count from 1; columns count characters, of
 // which some take two places in a JavaScript string.
 function rangesIn(lines) {
@@ -35,8 +37,7 @@ export function drawSource(trace, t, { move, at }) {
   trace.steps.forEach((step, i) => computed.has(step.node) || computed.set(step.node, i + 1));
   const missed = { class: "mg-skipped", title: t("skipped") };
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null,
-    round = h("small"),
-    roundsAround = roundsOf(trace, t);
+    loop = drawLoop(trace, lines, first, roundsOf(trace, t));
   // The node whose code a step is about: of a contribution the operation that sends it.
   function about(step) {
     const sender = senders.get(step?.edges?.[0]);
@@ -54,10 +55,11 @@ export function drawSource(trace, t, { move, at }) {
   const box = h(
     "figure",
     { class: "mg-box mg-source" },
-    h("figcaption", null, h("span", null, t("source")), file, round),
+    h("figcaption", null, h("span", null, t("source")), file, loop.round),
+    loop.box,
     scroll,
   );
-  box.style.setProperty("--mg-longest", longest);
+  box.style.setProperty("--mg-longest", Math.max(longest, loop.longest));
   return {
     width: 60 + 7.9 * longest, // gutter, and letters of 13 pixels
     box,
@@ -77,7 +79,33 @@ export function drawSource(trace, t, { move, at }) {
         ranges.push([from, to, "mark", wrong ? { class: "mg-wrong" } : null]);
       }
       text.replaceChildren(...marked(code, ranges));
-      setText(round, roundsAround(id));
+      loop.show(id, span?.[0]);
+    },
+  };
+}
+
+// Which round of a loop this is; on the stage, which shows a line or four, with the loop's line.
+function drawLoop({ nodes, blocks }, lines, first, roundsAround) {
+  const loops = blocks?.some(({ kind }) => kind === "round"),
+    number = h("pre", { class: "mg-gutter" }),
+    head = h("code"),
+    turn = h("span"),
+    round = h("small"),
+    box = loops && h("div", { class: "mg-loop" }, number, h("pre", null, head, turn));
+  const letters = ({ id }) => {
+    const { told, line } = roundsAround(id);
+    return (lines[line - 1]?.length ?? 0) + BEFORE_ROUND.length + told.length;
+  };
+  return {
+    ...{ box, round },
+    longest: Math.max(0, ...(loops ? nodes : []).map(letters)),
+    show(id, lit) {
+      const { told, line } = roundsAround(id),
+        above = line === lit ? undefined : lines[line - 1];
+      setText(round, told);
+      setText(turn, told && BEFORE_ROUND + told);
+      setText(head, above ?? "");
+      setText(number, above ? String(first + line - 1) : "");
     },
   };
 }
