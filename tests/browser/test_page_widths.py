@@ -264,15 +264,33 @@ def test_a_touch_screen_is_told_of_buttons_and_of_no_keys(show, chromium, tmp_pa
         tab = phone.new_page()
         tab.goto(page.as_uri())
         assert "Tap ▶ to play" in tab.locator(".mg-say").inner_text()
-        assert tab.get_by_role("button", name="Help").count() == 0, "it lists keys alone"
         assert tab.locator("[title*=Enter], [aria-label*=Enter]").count() == 0
         tab.set_viewport_size({"width": 390, "height": 844})
         boxes = tab.locator(".mg-bar :is(.mg-btn, select):visible").evaluate_all(
             "all => all.map((e) => e.getBoundingClientRect()).map((r) => [r.y + r.height / 2,"
             " r.height, r.width])"
         )
-        assert len(boxes) == 7 and {round(middle) for middle, *_ in boxes} == {round(boxes[0][0])}
+        assert len(boxes) == 8 and {round(middle) for middle, *_ in boxes} == {round(boxes[0][0])}
         assert all(height >= 40 and width >= 36 for _, height, width in boxes), "for a finger"
+
+
+def test_on_a_phone_a_finger_opens_the_help_with_the_words_first_and_closes_it(chromium, tmp_path):
+    page = tmp_path / "touch.html"
+    page.write_text(viz.to_html(trace_function(course, 2.0, 5.0)), encoding="utf-8")
+    phone = {"viewport": {"width": 390, "height": 500}, "has_touch": True, "is_mobile": True}
+    with contextlib.closing(chromium.new_context(**phone)) as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        tab.evaluate("scrollTo(0, 600)")  # the controls stay in sight
+        assert tab.evaluate("scrollY") > 200
+        button, words = (tab.get_by_role("button", name="Help"), tab.get_by_text("Words"))
+        place = button.bounding_box()
+        tab.touchscreen.tap(place["x"] + 20, place["y"] + 20)
+        keys, bar = tab.get_by_text("Keyboard").bounding_box(), tab.locator(".mg-bar")
+        end = bar.bounding_box()["y"] + bar.bounding_box()["height"]
+        assert end <= words.bounding_box()["y"] < 300 and words.bounding_box()["y"] < keys["y"]
+        button.tap()
+        assert words.is_hidden()
 
 
 def test_a_view_stands_in_the_place_of_the_table(show, visit):

@@ -186,7 +186,9 @@ export function drawControls(trace, t, id, firstOf, actions) {
       help.append(list("keys", keys()), list("words", words));
     }
     help.hidden = !on;
-    helpButton.setAttribute("aria-expanded", String(on));
+    // the bar stays where a phone's page scrolls
+    if (on) scrollBy(0, Math.min(0, help.offsetTop - bar.offsetTop - bar.offsetHeight));
+    helpButton.setAttribute("aria-expanded", on);
   }
 
   // A lane for each column under the slider: which pass is at work when, told by position as well
