@@ -316,6 +316,14 @@ class Tree:
                 return found
             found.update(group.id for group in most)
 
+    def at_work(self, step: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The groups around the node that a step writes, and around the operation whose rule it
+        applies. edges: of the Trace.
+        """
+        around = {step["node"], *(e["dst"] for e in edges if e["id"] in step["edges"][:1])}
+        groups = (one for one in self.groups.values() if one.kind != "library")
+        return {one.id for one in groups if not around.isdisjoint(one.leaves)}
+
     def shown(self, opened: set[str]) -> list[str]:
         """What is to be seen, in order."""
         out: list[str] = []
@@ -377,8 +385,7 @@ def grouped_at(
     for step in steps:
         opened = set(at_first)
         for one in trace["steps"][step - 1 : step] if groups == "auto" and step else ():
-            around = [g for g in tree.groups.values() if one["node"] in g.leaves]
-            opened.update(group.id for group in around if group.kind != "library")
+            opened.update(tree.at_work(one, trace["edges"]))
         shown = tuple(tree.shown(opened))
         if shown not in known:
             closed = any(item in tree.groups for item in shown)

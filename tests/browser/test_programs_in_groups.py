@@ -89,19 +89,54 @@ def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, 
     ]
     steps = [i for i in range(1, len(trace["steps"]) + 1, 23) if trace["steps"][i - 1]["writes"]]
     written = [trace["steps"][k - 1]["node"] for k in steps]
+    users = {edge["id"]: edge["dst"] for edge in trace["edges"]}
+    blocks = {block["id"]: block for block in trace["blocks"]}
+    innermost = {node["id"]: node.get("block") for node in trace["nodes"]}
+    rounds = {id: block["round"] for id, block in blocks.items() if block["kind"] == "round"}
+
+    def round_of(node):
+        block = innermost[node]
+        while block is not None and block not in rounds:
+            block = blocks[block].get("parent")
+        return block
+
     for k, node, (inside, boxes, crumbs, lit) in zip(
         steps, written, at_each(viewer, steps, NODE_IN_SIGHT), strict=True
     ):
         assert inside and boxes < 40, f"step {k}: the node at work is in the window"
         assert node in lit, "the node itself is on view, and not a box around it"
-        block = next(n for n in trace["nodes"] if n["id"] == node).get("block")
-        kind = {b["id"]: b["kind"] for b in trace["blocks"]}.get(block)
-        rounds = [name for name in crumbs if re.match(r"▾ round \d+ of 50$", name)]
-        assert bool(rounds) == (kind in ("round", "function") and "layer(y" not in str(crumbs))
+        around = {node, *(users[edge] for edge in trace["steps"][k - 1]["edges"])}
+        numbers = {rounds[block] for one in around if (block := round_of(one)) is not None}
+        opened = re.findall(r"▾ round (\d+) of 50\b", " ".join(crumbs))
+        assert set(map(int, opened)) == numbers, f"step {k}"
     viewer.get_by_role("button", name="Follow the step").click()
     before = viewer.locator(".mg-node").count()
     to(viewer, 5)
     assert viewer.locator(".mg-node").count() == before, "without following nothing opens"
+
+
+def halves(x):
+    y = x
+    for _ in range(50):
+        y = mg.sin(y) * 0.5 + x
+    return y
+
+
+def test_the_round_whose_operation_is_at_work_is_open_as_the_source_says(show):
+    """In the reverse pass too, where it sends to the input, or to the round before it."""
+    trace = trace_function(halves, 0.7, mode="reverse")
+    tree, users = Tree(trace), {edge["id"]: edge["dst"] for edge in trace["edges"]}
+    viewer = show(trace, 1280, 800)
+    back = [k for k, s in enumerate(trace["steps"], 1) if s["edges"] and s["phase"] != "primal"]
+    told = """(root) => [root.querySelector(".mg-source figcaption").textContent,
+      [...root.querySelectorAll(".mg-crumbs .mg-fold")].map((one) => one.textContent)]"""
+    for k, (source, crumbs) in zip(back, at_each(viewer, back, told), strict=True):
+        [number] = re.findall(r"round (\d+) of 50", source)
+        assert f"▾ round {number} of 50" in crumbs, f"step {k}: {crumbs}"
+        step = trace["steps"][k - 1]
+        open_now = {tree.groups[id].label for id in tree.at_work(step, trace["edges"])}
+        assert f"round {number} of 50" in open_now, f"step {k} of a still: {open_now}"
+        assert users[step["edges"][0]] in tree.shown(set(tree.at_work(step, trace["edges"])))
 
 
 def nested(x, w):

@@ -491,7 +491,8 @@ def test_a_still_of_one_step_opens_the_round_at_work_as_the_viewer_does(tmp_path
     k = 1 + next(i for i, s in enumerate(trace["steps"]) if s["node"] == "v132" and "contribs" in s)
     root = ET.fromstring(to_svg(trace, k))
     texts = ["".join(e.itertext()) for e in root.iter(f"{NAMESPACE}text")]
-    assert "v132 = v129 + v131" in texts and "▸ round 45 of 50" in texts
+    assert "v132 = v129 + v131" in texts and "▸ round 46 of 50" in texts
+    assert "▸ round 45 of 50" not in texts, "its operation sends the contribution"
     assert any(e.get("class") == "card written-g" for e in root.iter(f"{NAMESPACE}rect"))
     closed = [e for e in root.iter(f"{NAMESPACE}g") if "▸ rounds 1 … 12" in "".join(e.itertext())]
     assert "value v" in {e.get("class") for e in closed[-1].iter()}, "a closed box has its value"

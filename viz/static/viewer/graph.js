@@ -45,8 +45,8 @@ export const touched = (step) =>
 
 // changed(): called when groups were opened or closed. space: the width that the graph will have,
 // in pixels, where that is known; groups: those that are open, where the reader has chosen them
-// before; broken: whether a long graph stands in lines; following: whether the groups around the
-// node that a step is about are open as long as it is.
+// before; broken: whether a long graph stands in lines; following: whether the groups that a step is
+// at work in are open as long as it is shown.
 // Long: a closure, whose functions share these elements and the state.
 export function drawGraph(
   trace,
@@ -107,7 +107,7 @@ export function drawGraph(
   const growing = trace.steps.some((step) => step.add?.length);
   const theirs = cellsBeside(trace);
   let entered = [], // groups that are open because a step is at work in them
-    at = null, // the node that it is about
+    at = null, // the step that is shown
     flat = null,
     least = 0, // the width of the graph with its columns as close together as they can be
     place = null,
@@ -145,10 +145,15 @@ export function drawGraph(
     draw();
   }
   const openNow = () => new Set([...open, ...entered]);
-  // A step is about this node (null: none). Returns whether other groups are open now.
-  function attend(id) {
-    at = id ?? null;
-    const found = tree && following && at ? groupsAround(tree, at) : [],
+  // The groups around the node that a step writes, and around the operation whose rule it applies.
+  function groupsOf({ node, edges }) {
+    const sender = trace.edges.find(({ id }) => id === edges?.[0])?.dst ?? node;
+    return [...new Set([node, sender].flatMap((one) => groupsAround(tree, one)))];
+  }
+  // Shows another step (null: none). Returns whether other groups are open now.
+  function attend(step) {
+    at = step ?? null;
+    const found = tree && following && at ? groupsOf(at) : [],
       before = openNow();
     entered = found;
     const now = openNow();

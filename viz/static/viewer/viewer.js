@@ -347,7 +347,7 @@ function show(el, given, options, t) {
       asking = stage.asking(),
       step = present(),
       state = stateAt(k);
-    const entered = dragged === null && graph?.attend(step?.node);
+    const entered = dragged === null && graph?.attend(step);
     if (entered) table.build();
     const now = tint(step);
     const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
