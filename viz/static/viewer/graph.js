@@ -45,8 +45,8 @@ export const touched = (step) =>
 
 // changed(): called when groups were opened or closed. space: the width that the graph will have,
 // in pixels, where that is known; groups: those that are open, where the reader has chosen them
-// before; broken: whether a long graph stands in lines; following: whether the groups that a step is
-// at work in are open as long as it is shown.
+// before; broken: whether a long graph stands in lines; following: whether the groups that a step
+// is at work in are open as long as it is shown.
 // Long: a closure, whose functions share these elements and the state.
 export function drawGraph(
   trace,
@@ -145,7 +145,7 @@ export function drawGraph(
     draw();
   }
   const openNow = () => new Set([...open, ...entered]);
-  // The groups around the node that a step writes, and around the operation whose rule it applies.
+  // The groups around the node that a step writes and around the operation whose rule it applies.
   function groupsOf({ node, edges }) {
     const sender = trace.edges.find(({ id }) => id === edges?.[0])?.dst ?? node;
     return [...new Set([node, sender].flatMap((one) => groupsAround(tree, one)))];
