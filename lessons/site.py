@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from minigrad.cli.progress import followed
 
 from .edition import student_file
 from .front_page import LIVE, first_page
+from .math_text import math_text
 
 LESSONS = Path(__file__).parent
 GUIDE = LESSONS / "instructors_guide.md"
@@ -156,7 +158,8 @@ def write_texts(site: Path) -> None:
         page = path.relative_to(site).with_suffix("").as_posix()
         found = MAIN.search(path.read_text(encoding="utf-8"))
         if found:
-            text = TAG.sub(_bare, UNREAD.sub("", found[0]))
+            math = lambda one: escape(math_text(unescape(one[1])))
+            text = TAG.sub(_bare, MATH.sub(math, UNREAD.sub("", found[0])))
             target = site / TEXTS / f"{page}.js"
             target.parent.mkdir(parents=True, exist_ok=True)
             held = json.dumps([page, text], ensure_ascii=False)
@@ -168,6 +171,8 @@ TEXTS = "texts"
 MAIN = re.compile(r'<article role="main".*</article>', re.DOTALL)
 UNREAD = re.compile(r'<(iframe|script|style|svg)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)
 """What a search shows nothing of."""
+MATH = re.compile(r"\\[(\[](.*?)\\[)\]]", re.DOTALL)
+"""A formula as Sphinx leaves it to the browser."""
 TAG = re.compile(r"""<(\w+)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
 
 
