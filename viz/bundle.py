@@ -220,6 +220,8 @@ _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
     "groups": "groups|openAll|closeAll|close$|following|press_open", "fails": "fails",
     "checkpoints": "memory(?:Twice|Again|Gone|Drop)$", "dangling": "dangling",
+    "cast": "fn_cast$", "where": "fn_where$", "log": "hintBase$", "angles": "hintDegrees$",
+    "trainings": "(?:sizes|path)$", "unplaced": "noLayout$", "stepless": "empty$",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")

@@ -364,6 +364,11 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     again = lambda step: step["phase"] == "free" or step.keys() & {"keep", "drops"}
     has["checkpoints"] = any(map(again, trace["steps"]))
     has["dangling"] = any(node.get("dangling") for node in nodes)
+    operations = {node.get("op") for node in nodes}
+    has |= {name: name in operations for name in ("cast", "where", "log")}
+    has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
+    has |= {"unplaced": not trace.get("layout"), "stepless": not trace["steps"]}
+    has["trainings"] = False
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

@@ -404,6 +404,25 @@ def test_no_two_modules_of_the_viewer_declare_one_name():
     assert len(declared) > 300
 
 
+@pytest.mark.parametrize(
+    ("word", "used", "unused"),
+    [
+        ("logarithm to the base e", mg.log, mg.exp),
+        ("The angle is in radians", mg.cos, mg.exp),
+        ("where(c, a, b) takes", lambda x: mg.where(x > 0, x, 1.0), mg.exp),
+    ],
+)
+def test_a_page_has_the_words_about_its_operations_alone(word, used, unused):
+    assert word in viz.to_html(trace_function(used, 0.5))
+    assert word not in viz.to_html(trace_function(unused, 0.5))
+
+
+def test_a_page_says_that_a_trace_has_no_steps_where_it_has_none():
+    trace = trace_function(mg.exp, 0.5)
+    assert "nothing was computed" not in viz.to_html(trace)
+    assert "nothing was computed" in viz.to_html({**trace, "steps": []})
+
+
 def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
     def chain(x):
         for i in range(19):
