@@ -5,6 +5,8 @@ The kernel takes part where it should: it reads the answers, traces again when a
 and moves the clock.
 """
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -145,6 +147,11 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
         " asked.answers])"
     )
     lab.wait_for(page, answers, "[(2, 'v1', 'v', 0.693, True), (3, 'v2', 'v', 11, False)]")
+    viewer.locator(".mg-score-of summary").click()
+    with page.expect_download() as kept:
+        viewer.get_by_role("link", name="Download the answers").click()
+    assert kept.value.suggested_filename == "answers.json"
+    assert [a["node"] for a in json.loads(kept.value.path().read_text())] == ["v1", "v2"]
 
     # groups open by mouse and by keyboard
     viewer = notebook.viewer("groups")

@@ -28,7 +28,6 @@ function render({ model, el }) {
       lang: model.get("lang"),
       views: viewer?.views() ?? model.get("views"),
       answers: model.get("answers"),
-      hosted: true,
       kept: of && kept.of === of ? kept : null,
       onStep: (k) => save("step", k),
       onAnswers: (list) => save("answers", list),

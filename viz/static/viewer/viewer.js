@@ -32,8 +32,8 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * so on the stage, and whether it may), kept (what state() gave
  * earlier: the views, groups and columns that the reader had open) and onKeep(state) (called when
  * that changes), stage (true: it begins on the stage) and onStage(on) (called when that is opened
- * or closed), link() (the address that leads to this step; copied on the stage), hosted (true: the
- * host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
+ * or closed), link() (the address that leads to this step; copied on the stage), inputs
+ * ({has(name), set(name, value)}: those that can be moved).
  * Returns {go(k), step(), length, root, views(), state(), stage(on), renew(trace), save(kind),
  * destroy()};
  * renew shows a Trace that differs in its values alone in the same picture, and returns whether it
@@ -171,7 +171,6 @@ function show(el, given, options, t) {
       width: () => root.clientWidth,
       ...{ at: clock.at, move: clock.move, advance: clock.advance, gate: clock.gate },
       answers: () => answers,
-      hosted: Boolean(options.hosted),
       // What a view wants to find again when it is opened again.
       placeOf: (view) => places[view],
       keep: (view, place) => {

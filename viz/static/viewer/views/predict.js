@@ -322,7 +322,7 @@ function drawQuestion(trace, t, go) {
 }
 
 // How many were right, at the first try too, how many were shown, and all answers, to be kept.
-function drawScore(t, { answers, hosted }) {
+function drawScore(t, { answers }) {
   const note = h("span", { class: "mg-note" }),
     reached = { tabindex: "0", role: "group", "aria-label": t("answers") },
     list = h("ol", { class: "mg-log" }),
@@ -335,7 +335,7 @@ function drawScore(t, { answers, hosted }) {
         "div",
         { class: "mg-answers" },
         h("div", { class: "mg-scroll mg-given", ...reached }, list),
-        !hosted && save,
+        save,
       ),
     );
   // a value that was only asked for is no answer; after a wrong one it is
