@@ -310,6 +310,26 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     assert table.is_visible() and view.count() == 0
 
 
+def test_a_graph_that_would_be_small_takes_two_lines_or_the_width_above_its_table(show):
+    """They had scales of 0.70 and 0.71, above 140 empty pixels (November 2026)."""
+
+    def rounds(x):
+        y = x
+        for _ in range(3):
+            y = mg.sin(y) * 0.5 + x
+        return y
+
+    def sums(x):
+        return (x.sum(0) * x.mean(1).sum()).sum()
+
+    matrix = [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]]
+    for trace in (trace_function(rounds, 0.7), trace_function(sums, matrix)):
+        viewer = show(trace, 1280, 800)
+        scale, right, below = viewer.evaluate(SCALE)
+        assert scale > 0.8 and right <= 0 and below <= 0
+        assert viewer.evaluate(SEEN) == []
+
+
 @pytest.mark.parametrize("size", [(1280, 800), (878, 715)])
 def test_a_network_has_the_height_of_the_window_beside_its_table_at_each_step(show, size):
     """Above the table it had 183 to 300 pixels, and its nodes were cut (November 2026)."""

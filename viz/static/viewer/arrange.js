@@ -38,6 +38,10 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
       left = inner - BETWEEN - side,
       scale = graph.scaleIn(left);
     if (scale < (level < table.levels - 3 ? graph.comfortable : graph.legible)) continue;
+    // above a table where it is small beside it though that has its arrays on several lines
+    const below = space - BETWEEN - flat.height * graph.scaleIn(inner);
+    if (!viewWidth && scale < graph.small && level > table.levels - 2 && below > LOWEST_GRAPH)
+      return null;
     const free = Math.max(0, left - flat.width - 4);
     return { side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }
@@ -149,7 +153,8 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   function spaceOfGraph(found, under) {
     const space = spaceBelow(root, graph);
     if (isPhone(root)) return Math.max(LOWEST, space - table.least() - BETWEEN);
-    const few = Math.max(LOWEST_TABLE + ITS_HEAD, space - BETWEEN - graph.tall());
+    const rows = LOWEST_TABLE + ITS_HEAD,
+      few = Math.max(rows, space - BETWEEN - graph.tall(space - BETWEEN - rows));
     const below = found
       ? under && Math.min(source.box.offsetHeight, SOURCE)
       : Math.min(right.offsetHeight, few);

@@ -28,10 +28,11 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
-// the least scale at which a graph is shown whole, that from which less space gains nothing, and
-// the least on the stage for each pixel of its height: the smallest letters, of 10.5 pixels, have a
-// 70th of it for the last row
+// the least scale at which a graph is shown whole, that below which more space is looked for, that
+// from which less space gains nothing, and the least on the stage for each pixel of its height: the
+// smallest letters, of 10.5 pixels, have a 70th of it for the last row
 const LEGIBLE = 0.68,
+  SMALL = 0.75,
   COMFORTABLE = 0.85,
   LEAST_ON_STAGE = 1 / 735;
 const LINE_SHARES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
@@ -211,16 +212,19 @@ export function drawGraph(
     return across > 0 ? squeezed(flat, across / COMFORTABLE) : flat;
   }
   // A graph that would be illegibly small in its box is broken into lines, as large as they can be
-  // read, where two of them are seen together.
-  function lines() {
+  // read, where two of them are seen together; one that would be small, where all of them are.
+  function lines(most = highest()) {
     const across = (scroll.offsetWidth || space) - SCROLLBAR,
-      scale = across < NARROW ? 0.75 : 0.9,
-      most = highest() / LEGIBLE,
-      wide = flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5),
-      found = broken && across > 0 && wide && inLines(flat, joined, across / scale),
-      seen = ({ bottom }, i, all) => bottom - all[Math.max(0, i - 1)].top <= most;
-    return found && found.lines.every(seen) ? found : null;
+      narrow = across < NARROW,
+      small = broken && across > 0 && (long(across) || (!narrow && least * SMALL > across)),
+      found = small && inLines(flat, joined, across / (narrow ? 0.75 : 0.9)),
+      seen = ({ bottom }, i, all) => bottom - all[Math.max(0, i - 1)].top <= most / LEGIBLE;
+    return found &&
+      (long(across) ? found.lines.every(seen) : found.height * COMFORTABLE <= most - 2)
+      ? found
+      : null;
   }
+  const long = (across) => flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5);
   // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged(stage) {
     onStage = stage;
@@ -829,9 +833,13 @@ export function drawGraph(
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;
     },
     tallest: () => trace.layout.height, // with all groups open
-    // The height that it can use.
-    tall: () => (entire ? Infinity : flat.height * COMFORTABLE),
+    // The height that it can use, of so many pixels.
+    tall: (most) =>
+      entire
+        ? Infinity
+        : ((!long(scroll.offsetWidth) && lines(most)) || flat).height * COMFORTABLE + 3,
     legible: LEGIBLE,
+    small: SMALL,
     comfortable: COMFORTABLE,
     shown: () => shown,
     tree,
