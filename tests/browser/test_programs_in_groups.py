@@ -139,6 +139,20 @@ def test_the_round_whose_operation_is_at_work_is_open_as_the_source_says(show):
         assert users[step["edges"][0]] in tree.shown(set(tree.at_work(step, trace["edges"])))
 
 
+def test_on_a_page_that_opens_at_a_step_the_rows_that_it_reads_are_whole(show):
+    """Also where the groups of that step have just been opened, and the table has many rows."""
+    trace = trace_function(halves, 0.7, mode="reverse")
+    viewer = show(trace, 1280, 800, step=234)
+    inside = """(root) => {
+      const box = root.querySelector(".mg-tablebox").getBoundingClientRect();
+      return [...root.querySelectorAll("td.mg-read")].map((cell) => {
+        const { top, bottom } = cell.getBoundingClientRect();
+        return box.top <= top && bottom <= box.bottom + 0.5;
+      });
+    }"""
+    assert all(viewer.evaluate(inside))
+
+
 def nested(x, w):
     for _ in range(3):
         for _ in range(20):

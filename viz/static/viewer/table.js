@@ -310,7 +310,10 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
       const id = step && standsFor(step.node);
-      space = box.clientHeight;
+      if (space !== box.clientHeight) {
+        space = box.clientHeight;
+        if (latest) fill(...latest);
+      }
       if (isLong() && box.clientHeight) {
         const [first] = rows.values();
         if (first.tall && first.tall !== tall) {
