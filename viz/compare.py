@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -228,7 +229,9 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = F
             f" viz.compare({calls}, 2.0, 5.0)"
         )
     try:
-        return traced_in_reverse(f, inputs)
+        with warnings.catch_warnings(record=True) as said:  # math.sin(x) is right in gradients
+            warnings.simplefilter("always")
+            trace = traced_in_reverse(f, inputs)
     except TypeError:
         found: Any = None
         with suppress(Exception):  # the first error is told
@@ -236,6 +239,9 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = F
         if isinstance(found, tuple | list) and len(found) == len(inputs):
             return list(found)
         raise
+    for one in said:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return trace
 
 
 def _trace_of(first: Mapping[str, Any], second: Any) -> tuple[Any, list[str]]:

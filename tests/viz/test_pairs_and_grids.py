@@ -5,6 +5,7 @@ refused.
 import copy
 import functools
 import json
+import math
 import re
 import sys
 
@@ -271,6 +272,15 @@ def test_a_function_that_returns_the_gradients_is_compared_with_the_adjoints():
         viz.compare(lambda x1, x2: (x1, x2), f, 2.0, 5.0)
     with pytest.raises(TypeError, match=r"'1/x1 \+ x2' is a text"):
         viz.compare(f, "1/x1 + x2", 2.0, 5.0)
+
+
+def test_only_a_function_that_is_traced_is_warned_of_plain_numbers():
+    f = lambda x1, x2: mg.sin(x1) * x2
+    by_hand = lambda x1, x2: [math.cos(x1) * x2, math.sin(x1)]
+    assert viz.compare(f, by_hand, 2.0, 5.0).divergence is None  # a warning would be an error
+    with pytest.warns(UserWarning, match=r"write mg\.sin\(x\)") as told:
+        viz.compare(f, lambda x1, x2: math.sin(x1) * x2, 2.0, 5.0)
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_a_gradient_is_right_as_the_viewer_writes_it():
