@@ -51,11 +51,11 @@ class ShapeLabel(NamedTuple):
 
     @property
     def drawn(self) -> str:
-        """What is written: where the letters would be too narrow to be read, what the shape becomes
-        is left out.
+        """What is written: where the letters would be too narrow to be read, the shape before a
+        broadcast is left out.
         """
         narrow = self.space < SHAPE["legible"] * LETTER * len(self.text)
-        return re.sub("⇒ .*", "⇒ …", self.text) if narrow else self.text
+        return re.sub(".* ⇒", "⇒", self.text) if narrow else self.text
 
     @property
     def box(self) -> Rectangle:

@@ -330,6 +330,30 @@ def test_a_graph_that_would_be_small_takes_two_lines_or_the_width_above_its_tabl
         assert viewer.evaluate(SEEN) == []
 
 
+def test_a_graph_of_few_nodes_is_whole_beside_a_wide_view(show):
+    """Two of four nodes were seen, and the rest was scrolled (November 2026)."""
+
+    def product(x, w):
+        return (x @ w).tanh().sum()
+
+    arrays = [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], [[0.2, -0.4], [0.7, 0.1], [-0.3, 0.9]]
+    viewer = show(trace_function(product, *arrays), 1280, 800, views=["element"])
+    scale, right, below = viewer.evaluate(SCALE)
+    assert scale > 0.68 and right <= 0 and below <= 0
+
+
+def test_lines_that_fit_when_they_are_a_little_smaller_are_seen_together(show):
+    def rounds(x):
+        y = x
+        for _ in range(3):
+            y = mg.sin(y) * 0.5 + x
+        return y
+
+    trace = trace_function(rounds, 0.7, mode="reverse")
+    scale, right, below = show(trace, 870, 715).evaluate(SCALE)
+    assert scale > 0.68 and right <= 0 and below <= 0
+
+
 @pytest.mark.parametrize("size", [(1280, 800), (878, 715)])
 def test_a_network_has_the_height_of_the_window_beside_its_table_at_each_step(show, size):
     """Above the table it had 183 to 300 pixels, and its nodes were cut (November 2026)."""

@@ -14,6 +14,7 @@ const PHONE = 560, // as in the stylesheet
   LOWEST_SOURCE = 64, // below its head
   TABLE_TOO = 0.4, // of the height, for a table that is kept above a view
   VIEW_SHARE = 0.55, // of the width, for a view beside a large graph, and for that on the stage
+  NARROW_VIEW = 480, // where the graph beside it stays whole so
   LOW = 420, // of graph and table together
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
@@ -45,9 +46,12 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
     const free = Math.max(0, left - flat.width - 4);
     return { side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
   }
-  // a large graph scrolls beside a view; beside a table that has its width, unless it is long
-  if (viewWidth)
-    return { side: Math.round((inner - BETWEEN) * VIEW_SHARE), scrolls: true };
+  // a large graph scrolls beside a view that is narrow, too; beside a table that has its width,
+  // unless it is long
+  if (viewWidth) {
+    const scrolls = graph.scaleIn(inner - BETWEEN - NARROW_VIEW) < graph.legible;
+    return { side: scrolls ? Math.round((inner - BETWEEN) * VIEW_SHARE) : NARROW_VIEW, scrolls };
+  }
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   const narrowest = widthOf(table.levels),

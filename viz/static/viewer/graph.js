@@ -468,7 +468,7 @@ export function drawGraph(
     const most = highest(),
       line = Math.min(1, whole()),
       all = Math.min(line, (most - 2) / place.height),
-      fits = all >= (place.lines ? COMFORTABLE : LEGIBLE),
+      fits = all >= (place.lines ? Math.min(COMFORTABLE, 0.9 * line) : LEGIBLE),
       scrolls = line < LEGIBLE && !place.lines,
       tall = (most - SCROLLBAR) / place.height, // it scrolls sideways only, if it can
       legible = fits ? all : scrolls ? Math.min(together(most), tall < LEGIBLE ? 1 : tall) : line;

@@ -169,10 +169,10 @@ function firstClear(found, standing) {
   return best.shape;
 }
 
-// Where its letters would be too narrow to be read, what it becomes is left out.
+// Where its letters would be too narrow to be read, what it is before a broadcast is left out.
 export function drawShape({ shape: whole, x, y, space }) {
   const narrow = space < constants.shape.legible * LETTER * letters(whole),
-    shape = narrow ? whole.replace(/⇒ .*/, "⇒ …") : whole;
+    shape = narrow ? whole.replace(/.* ⇒/, "⇒") : whole;
   const squeezed = letters(shape) * LETTER > space && {
     textLength: Math.round(space),
     lengthAdjust: "spacingAndGlyphs",
