@@ -45,13 +45,20 @@ def with_status(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.
         try:
             return run(options)
         except (UsageError, expression.ExpressionError) as error:
-            complain(str(error))
+            complain(str(error) + _own_file(error, run.__module__.rpartition(".")[2]))
             return 2
         except ComputationError as error:
             complain(str(error))
             return 1
 
     return status
+
+
+def _own_file(error: Exception, command: str) -> str:
+    """The advice where a formula cannot be what a function in Python can."""
+    if not getattr(error, "in_python", False):
+        return ""
+    return f"\nor put the function in a file and run: minigrad {command} mine.py:f x=2"
 
 
 def formula_parser(command: str, description: str, examples: str) -> argparse.ArgumentParser:

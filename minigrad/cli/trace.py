@@ -47,6 +47,7 @@ examples:
   minigrad trace "sum(sin(x)**2)" "x=[0, 1, 2]" --mode reverse
   minigrad trace "exp(-x**2/2)" x=1 -o steps.html --views cut,memory
   minigrad trace "exp(-x**2/2)" x=1 -o frame.png --step 5 --size 16:9
+  minigrad trace mine.py:f "x=[[1, 2], [3, 4]]" "w=[[0.5], [-0.5]]" -o lecture.html
 """
 
 

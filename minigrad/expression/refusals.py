@@ -126,6 +126,12 @@ NODES: dict[str, tuple[str, str]] = {
 }
 """Parts of Python's expressions that formulas do not have, by the names of the syntax tree."""
 
+IN_PYTHON = frozenset({
+    "many", "endless", "statement", "unknown", "@", "%",
+    *(NODES[name][0] for name in "Attribute Subscript ListComp Compare BoolOp IfExp List".split()),
+})  # fmt: skip
+"""What a function in Python may have: keys of :data:`MESSAGES`, and what is "used"."""
+
 TYPOGRAPHY = {
     "·": "write multiplication as *",
     "×": "write multiplication as *",
@@ -147,7 +153,10 @@ class ExpressionError(ValueError):
 
     `str(error)` is three or four lines: what is wrong, the text, a caret under the place, and what
     to do. `text` is the line of a program, or the formula; `column` counts its characters from 0.
+    `in_python`: whether a function in Python may have it.
     """
+
+    in_python = False
 
     def __init__(
         self, problem: str, text: str, column: int, hint: str = "", width: int = 1
@@ -166,7 +175,9 @@ def refusal(key: str, text: str, column: int, width: int = 1, /, **blanks: Any) 
     """The error of a key of :data:`MESSAGES`, its blanks filled in."""
     given = {"anything_else": ANYTHING_ELSE, **blanks}
     problem, hint = (part.format(**given) for part in MESSAGES[key])
-    return ExpressionError(problem, text, column, hint, width)
+    error = ExpressionError(problem, text, column, hint, width)
+    error.in_python = (blanks["what"] if key == "used" else key) in IN_PYTHON
+    return error
 
 
 def mark(text: str, column: int, width: int = 1) -> str:

@@ -1106,6 +1106,18 @@ def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
     ), "the default (its weights are random)"
 
 
+@pytest.mark.parametrize("line", ["trace 'x @ w' x=2 w=3", "draw x[0] x=2", "animate x.T -o a.gif"])
+def test_what_a_formula_cannot_have_is_referred_to_a_function_in_a_file(command, line):
+    status, _, error = command(*shlex.split(line))
+    assert status == 2
+    last = f"or put the function in a file and run: minigrad {line.split()[0]} mine.py:f x=2"
+    assert error.splitlines()[-1] == last
+
+
+def test_where_a_hint_mends_the_formula_no_file_is_offered(command):
+    assert "mine.py" not in command("trace", "x^2", "x=2")[2]
+
+
 def test_a_film_tells_how_far_it_is_unless_it_is_to_be_quiet(command, tmp_path, monkeypatch):
     needs("matplotlib")
     monkeypatch.setattr("minigrad.cli.progress.PAUSE", 0.0)

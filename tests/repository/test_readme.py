@@ -59,6 +59,31 @@ def test_the_commands_print_what_the_readme_shows(capsys):
         assert capsys.readouterr().out == output
 
 
+def test_a_function_of_ones_own_becomes_a_page_as_the_readme_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "import minigrad as mg\n\ndef f(x, w, b):\n    return mg.sigmoid(x @ w + b).mean()\n"
+    Path("mine.py").write_text(text, encoding="utf-8")
+    (line,) = re.findall(r"^minigrad trace mine.py:f .*$", README, flags=re.MULTILINE)
+    assert cli.main(shlex.split(line)[1:]) == 0
+    page = Path("lecture.html")
+    assert "x @ w" in page.read_text(encoding="utf-8")
+    page.unlink()
+    (saved,) = re.findall(r"`(viz\.save\(.*?\))`", README)
+    given = {"f": lambda x, w, b: (x @ w + b).sum(), "x": [[1.0, 2.0]], "w": [[3.0], [4.0]]}
+    assert eval(saved, {"viz": viz, "b": 0.5, **given}) == page
+    assert "x @ w" in page.read_text(encoding="utf-8")
+
+
+def test_no_link_of_the_readme_leads_to_a_program():
+    assert not re.findall(r"\]\([^)]+\.py\)", README)
+
+
+def test_the_view_that_the_readme_names_is_in_the_menu():
+    (title,) = re.findall(r'"([^"]+)" in the View menu', README)
+    views = (ROOT / "viz/static/viewer/views").glob("*.js")
+    assert any(f'en: "{title}"' in file.read_text(encoding="utf-8") for file in views)
+
+
 def test_every_path_and_link_leads_somewhere():
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
     files = re.findall(r"`((?:\w+/)?[\w/]+\.py|\.ci/run)`", README)
