@@ -132,4 +132,7 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
     lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
+    if "blocks" in trace:  # a round's label is its number
+        bare = lambda one: {key: v for key, v in one.items() if key != "label"}
+        lists["blocks"] = [bare(b) if b["kind"] == "round" else b for b in trace["blocks"]]
     return {**trace, "formulas": templates.found(), **lists}

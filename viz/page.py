@@ -331,6 +331,11 @@ _RULES_OF = {
     "groups": r"^\.mg-(?:group|opened)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-source[^,]*$",
+    "dangling": r"^\.mg-(?:dangling|root \.mg-tag)",
+    "checkpoints": r"^\.mg-lane\.mg-again",
+    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn)",
+    "passes": r"^\.mg-pass",
+    "fails": r"^\.mg-root \.mg-failing",
 }
 """Selectors of what a Trace may have nothing for: arrays, another Trace, groups, operations of a
 backward pass, a text."""
@@ -357,8 +362,9 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     decides = any("decides" in one for one in (*nodes, *trace["steps"]))
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
-    has["rounds"] = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
+    rounds = any(block["kind"] == "round" for block in trace.get("blocks", ()))
+    has["rounds"] = rounds and (has["groups"] or has["source"])  # elsewhere they are not shown
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     has["fails"] = "error" in trace or any("fails" in step for step in trace["steps"])
     again = lambda step: step["phase"] == "free" or step.keys() & {"keep", "drops"}
@@ -369,6 +375,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
     has |= {"unplaced": not trace.get("layout"), "stepless": not trace["steps"]}
     has["trainings"] = False
+    has |= {"growing": any("add" in step for step in trace["steps"]), "passes": "passes" in trace}
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

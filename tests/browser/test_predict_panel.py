@@ -39,7 +39,9 @@ def test_a_verdict_names_the_previous_question_and_stays_until_something_is_type
     assert told.inner_text() == verdict and step_of(viewer) == 3, "an Enter more than needed"
     field.fill("7")
     tab.keyboard.press("Enter")
-    assert told.inner_text().startswith("7 is not right."), "of the question that stands there"
+    assert told.inner_text().startswith("7 is not right; one more try."), (
+        "of the question that stands there"
+    )
     tab.keyboard.press("ArrowLeft")
     viewer.get_by_role("button", name="Back", exact=True).click()
     assert step_of(viewer) == 2 and told.inner_text() == "", "a hint goes with its question"
@@ -54,6 +56,64 @@ def test_a_verdict_names_the_previous_question_and_stays_until_something_is_type
     assert viewer.locator(".mg-asking .mg-sumup").inner_text() == (
         "上一题（v1 的值）：正确的是 0.6931，你写的是 3。"
     )
+
+
+def answered(viewer, text):
+    """What is said of an answer."""
+    viewer.get_by_label("Your answer").fill(text)
+    viewer.page.keyboard.press("Enter")
+    return viewer.locator(".mg-asking .mg-sumup").inner_text()
+
+
+def test_of_the_first_of_several_contributions_the_question_says_so(show, trace):
+    """The adjoint at the end is no mere mistake there, but an answer to another question."""
+    parts = [k for k, s in enumerate(trace["steps"]) if s["node"] == "x2" and s.get("contribs")]
+    first, final = (trace["steps"][k]["writes"][0][2] for k in (parts[0], parts[-1]))
+    viewer = show(trace, views=["predict"], step=parts[0])
+    question = viewer.locator(".mg-question").inner_text()
+    assert question.startswith("The first of several contributions arrives. What will the adjoint")
+    assert "That is the sum at the end" in answered(viewer, str(final))
+    said = answered(viewer, str(first))
+    assert said.startswith("Previous question, adjoint of x2 so far: "), said
+    assert viewer.locator(".mg-question").inner_text().count("contribution") == (
+        1 if parts[1] == parts[0] + 1 else 0
+    )
+    only = next(k for k, s in enumerate(trace["steps"]) if s["node"] == "v1" and s.get("contribs"))
+    viewer = show(trace, views=["predict"], step=only)
+    assert "contribution" not in viewer.locator(".mg-question").inner_text()
+    viewer = show(trace, views=["predict"], step=parts[0], lang="zh")
+    assert viewer.locator(".mg-question").inner_text().startswith("几项贡献中的第一项到了。")
+
+
+def test_a_second_wrong_answer_is_explained_too(show, trace):
+    k = step_at(trace, "primal", "v1") - 1
+    viewer = show(trace, views=["predict"], step=k)
+    sign = "The size is right, the sign is not."
+    assert answered(viewer, "-0.6931") == f"−0.6931 is not right; one more try. {sign}"
+    verdict = "Previous question, value of v1: it is 0.6931; you wrote −0.6931."
+    assert answered(viewer, "-0.6931") == f"{verdict} {sign}"
+
+
+def test_an_answer_may_name_values_that_are_known(show, trace):
+    viewer = show(trace, views=["predict"], step=step_at(trace, "primal", "v1") - 1)
+    assert answered(viewer, "ln x1").endswith("0.6931 is right.")
+    assert answered(viewer, "x1*x2").endswith("10 is right.")
+    assert answered(viewer, "v9 + 1").startswith("“v9 + 1” is not a number; write it like 1.5,")
+    assert answered(viewer, "v3 + 1").startswith("“v3 + 1” is not a number"), "not yet known"
+    assert answered(viewer, "v1 + v2").endswith("10.69 is right.")
+    assert answered(viewer, "2e").startswith("5.437 is not right"), "e stays the number"
+
+
+def test_who_answers_goes_on_typing_where_the_next_pass_begins(show, visit, trace):
+    """The seed asks nothing; the field stays with its focus, and no key is a command."""
+    k = step_at(trace, "primal", "v5") - 1
+    viewer = show(trace, views=["predict"], step=k)
+    before = viewer.locator(".mg-svg").bounding_box()
+    assert " is right." in answered(viewer, str(trace["steps"][k]["writes"][0][2]))
+    visit.page.keyboard.type("-1")
+    assert viewer.get_by_label("Your answer").input_value() == "-1"
+    assert viewer.locator(".mg-svg").bounding_box()["width"] == before["width"]
+    assert "adjoint" in viewer.locator(".mg-question").inner_text()
 
 
 def test_where_the_questions_begin_is_said_and_all_can_be_asked(show, visit, trace):

@@ -86,7 +86,7 @@ def test_a_clicker_asks_before_each_answer(show, visit, trace):
     said = viewer.locator(".mg-formula")
     page.keyboard.press("PageDown")
     assert step_of(viewer) == k
-    assert viewer.locator(".mg-say").inner_text() == "What is the adjoint of x2?"
+    assert viewer.locator(".mg-say").inner_text() == "What is the adjoint of x2 so far?"
     assert said.text_content().endswith("=?") and "0.2837" not in said.text_content()
     assert viewer.locator(".mg-asked-for").get_attribute("data-node") == "x2"
     page.keyboard.press("PageDown")

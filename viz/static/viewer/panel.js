@@ -196,8 +196,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
       explain(false);
       curve?.update(null);
       const what = columnName({ key: columnOf(step) }, t),
-        asks = sign?.text === "+=" ? "stageAdd" : "stageAsk";
-      tell(say, t(asks, { what, node: names(step.node) }));
+        asks = sign?.text === "+=" ? "stageAdd" : "stageAsk",
+        soFar = step.partial ? t("soFar") : "";
+      tell(say, t(asks, { what, node: names(step.node), soFar }));
       say.classList.add("mg-needed");
       fitted(shown);
     },

@@ -6,7 +6,7 @@
 
 import { announced, h } from "../dom.js";
 import { readNumber } from "../expressions.js";
-import { nodesOf } from "../fold.js";
+import { key, nodesOf } from "../fold.js";
 import { columnName, math, nodeName, ruleOf } from "../formulas.js";
 import { shapeText } from "../array_text.js";
 import { short } from "../numbers.js";
@@ -106,7 +106,9 @@ export const predictView = {
       if (!told.entry) return form.again();
       quiz.answered.add(k);
       host.log(told.entry);
-      host.advance(k + 1);
+      let to = k + 1;
+      while (trace.steps[to]?.phase === "seed") to += 1; // who has answered goes on typing
+      host.advance(to);
     }
     return {
       box,
@@ -160,7 +162,7 @@ function questionsOf(trace, answers, at) {
   const length = (i) =>
     nodeName(byId.get(trace.steps[i].node)).length * 2 +
     (asking[i].kind === "element" ? 20 : 0) +
-    (trace.steps[i].phase === "accumulate" ? 30 : 0) +
+    (trace.steps[i].phase === "accumulate" || trace.steps[i].partial ? 30 : 0) +
     (trace.steps[i].entries ? 99 : 0);
   return {
     asking,
@@ -183,7 +185,8 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
     shape = what.kind === "shape",
     said = (value) => (shape ? shapeText(value) : short(value)),
     value = said(what.value);
-  const given = text === null ? null : shape ? readShape(text) : readNumber(text);
+  const read = (typed) => (shape ? readShape(typed) : readNumber(named(typed, stateAt(k)))),
+    given = text === null ? null : read(text);
   if (given === undefined) return { say: [t(shape ? "notShape" : "notNumber", { text })] };
   const tries = (quiz.tries.get(k) ?? 0) + 1,
     correct =
@@ -206,24 +209,34 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
     given === null ? "shown" : correct ? "right" : hint === "hintPart" ? "wrongPart" : "wrong";
   const cell = askedOf(trace, t, k, what),
     told = { value, given: given === null ? "" : said(given), asked: cell };
-  return { say: [t(word, told)], correct, entry };
+  const why = word === "wrong" && hint ? [" ", t(hint)] : [];
+  return { say: [t(word, told), ...why], correct, entry };
 }
+
+// An answer with the numbers that stand on the screen in the place of their nodes' names.
+const named = (text, state) =>
+  text.replace(/[a-z]\w*/gi, (word) => {
+    const value = state.get(key(word, "v"));
+    return typeof value === "number" && !["e", "pi"].includes(word) ? `(${value})` : word;
+  });
 
 // What was asked: the next question stands beside its answer.
 function askedOf({ columns, steps }, t, k, { kind, index }) {
-  const [node, key] = steps[k].writes[0];
+  const [node, name] = steps[k].writes[0];
   if (kind === "shape") return `${t("shapeOf")}${node}`;
-  const column = columnName(columns.find((one) => one.key === key), t);
-  return t("askedOf", { column, node: index ? `${node}[${index.join(", ")}]` : node });
+  const column = columnName(columns.find((one) => one.key === name), t),
+    soFar = steps[k].partial ? t("soFar") : "";
+  return t("askedOf", { column, node: index ? `${node}[${index.join(", ")}]` : node }) + soFar;
 }
 
 // A hint: the misconception that gives this answer, else the rule of the step.
 function hintText(t, hint, step, given) {
-  const rule = ruleOf(step);
+  const added = step.phase === "accumulate" ? [step.formula[0], { t: "op", text: "+" }] : [],
+    rule = [...added, ...ruleOf(step)];
   return [
     t("notYet", { given }),
     " ",
-    hint ? t(hint) : rule.length ? [t("hintRule"), " ", math(rule)] : t("hintReads"),
+    hint ? t(hint) : rule.length > added.length ? [t("hintRule"), " ", math(rule)] : t("hintReads"),
   ].flat();
 }
 
@@ -283,13 +296,12 @@ function drawQuestion(trace, t, go) {
     const name = nodeName(byId.get(step.node)),
       column = step.writes[0][1],
       index = what.index?.join(", "),
-      more = step.phase === "accumulate",
-      words =
-        { shape: "askShape", element: more ? "askSumElement" : "askElement" }[what.kind] ??
-        (more ? "askSum" : "ask");
+      arrives = { accumulate: "arrives", adjoint: step.partial && "arrivesFirst" }[step.phase],
+      words = { shape: "askShape", element: "askElement" }[what.kind] ?? "ask";
     const accent = { d: "dot", g: "bar" }[column],
       text = (said) => ({ t: "text", text: said });
     return [
+      arrives ? t(arrives) : "",
       t(words, { column: columnName(columns.get(column), t), node: name, index }),
       " ",
       math([

@@ -45,9 +45,12 @@ export function misconception(trace, step, given, what, state) {
   const close = (value) => Number.isFinite(numberOf(value)) && near(given, value),
     element = (value) => (what.kind === "element" ? (value?.sample?.[what.at] ?? value) : value),
     contribs = step.contribs ?? [],
+    writes = ({ writes: [to], pass }) => to && `${to.slice(0, 2)} ${pass}`,
+    last = trace.steps.findLast((one) => one.writes && writes(one) === writes(step)),
     some = (part) => contribs.some((c) => close(element(c[part]))),
     truth = numberOf(what.value);
   const found = [
+    ["hintEnd", step.partial && close(element(last.writes[0][2]))],
     ["hintPart", step.phase === "accumulate" && some("product")],
     ["hintBefore", step.phase === "accumulate" && some("before")],
     ["hintSign", truth && close(-truth)],
