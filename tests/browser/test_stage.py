@@ -345,8 +345,21 @@ def test_on_the_stage_a_button_copies_the_link_of_the_step(visit, tmp_path, trac
     assert page.evaluate("getSelection().toString()") == link
     page.keyboard.press("Tab")
     assert field.is_hidden()
+    button.click()
+    page.keyboard.press("b")
+    assert black(page), "the keys of the stage act"
+    page.keyboard.press("b")
+    page.keyboard.press("PageDown")
+    assert field.is_hidden() and viewer.locator(".mg-asked-for").count() == 1
+    button.click()
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == 6 and field.is_hidden(), "the link would be that of another step"
+    button.click()
+    page.keyboard.press("Escape")
+    assert field.is_hidden() and viewer.evaluate("e => e === document.activeElement")
+    assert viewer.evaluate("e => e.matches('.mg-stage')")
     page.goto(f"{path.as_uri()}#step=999&stage")
-    until(page, "!document.querySelector('.mg-counter').textContent.startsWith('5')")
+    until(page, "!document.querySelector('.mg-counter').textContent.startsWith('6')")
     button.click()
     assert field.input_value().endswith(f"#step={len(trace['steps'])}&stage")
     page.goto("about:blank")
@@ -1012,6 +1025,26 @@ def test_a_link_opens_the_stage_at_its_step(visit, tmp_path, trace):
     until(page, "!document.querySelector('.mg-stage')")
     assert step_of(page.locator("section.mg-root")) == 3
     visit.assert_clean()
+
+
+def test_after_a_stage_of_one_line_of_code_the_table_fits_its_place(visit, tmp_path):
+    path, page = tmp_path / "page.html", visit.page
+    found = trace_function(two_layers, *layers())
+    path.write_text(viz.to_html(found), encoding="utf-8")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    table = page.locator(".mg-tablebox")
+    look = "e => [e.scrollLeft, e.scrollWidth, e.clientWidth, e.querySelector('table').className]"
+    page.goto(f"{path.as_uri()}#step=13")
+    table.wait_for()
+    page.wait_for_timeout(100)
+    before = table.evaluate(look)
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#step=13&stage")
+    page.locator(".mg-stage.mg-tight").wait_for()
+    page.keyboard.press("Escape")
+    table.wait_for()
+    page.wait_for_timeout(100)  # it follows with the next picture
+    assert table.evaluate(look) == before
 
 
 def test_the_line_at_work_is_in_view_in_a_long_source(show, visit):

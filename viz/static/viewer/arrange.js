@@ -99,6 +99,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     viewWidth = views.width(),
     space = graph && across >= TWO_COLUMNS ? spaceBelow(root, graph) : Infinity,
     widths = []; // of the table, by how much tighter it is
+  root.classList.remove("mg-tight"); // the table is measured
   const widthOf = (level) => (widths[level] ??= table.width(level));
   table.box.hidden = !tableShown;
   const found = stage
@@ -127,7 +128,6 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     box.style.setProperty("--mg-space", space ? `${Math.round(space)}px` : "9999px");
   };
   boxes.forEach((box) => limit(box));
-  root.classList.remove("mg-tight");
   if (stage && graph) {
     main.style.setProperty("--mg-together", `${graph.together(VIEW_SHARE * across)}px`);
     // then one line of code

@@ -227,9 +227,10 @@ export function drawControls(trace, t, id, firstOf, actions) {
     help,
     menu,
     toggleHelp,
-    // Closes the menu and the help. Returns whether one was open.
+    // Closes the menu and the help. Returns whether one was open, or a link is there to copy, which
+    // goes with the focus.
     close() {
-      const open = menu.open || !help.hidden;
+      const open = menu.open || !help.hidden || !linked.hidden;
       if (menu.contains(document.activeElement)) menu.firstChild.focus({ preventScroll: true });
       menu.open = false;
       if (!help.hidden) {

@@ -52,7 +52,8 @@ export function listenKeys(root, parts) {
   }
   // What a key does here, as a function; null leaves it to the browser.
   function action(e) {
-    const kind = e.target.tagName === "INPUT" ? e.target.type : e.target.tagName;
+    const { tagName, type, readOnly } = e.target,
+      kind = tagName === "INPUT" && !readOnly ? type : tagName; // in a link nothing is typed
     const node = graph?.svg.contains(e.target) && !stage.on() ? nodeAt(e.target) : null;
     const arrow = e.key.startsWith("Arrow");
     if (e.key === "Escape") return leave;
