@@ -16,6 +16,7 @@ def operands_first(
     """All values behind the roots, each after its operands. Raises ValueError with `complaint`
     where there are more than `limit`.
     """
+    __tracebackhide__ = True
     order: list[Any] = []
     done: set[int] = set()
     stack: list[tuple[Any, bool]] = [(root, False) for root in reversed(list(roots))]

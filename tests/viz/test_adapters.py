@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.viz.adapters import Writer
+from minigrad.viz.adapters import Writer, scalars
 from minigrad.viz.adapters.writer import known_operation
 from minigrad.viz.layout import with_layout
 from minigrad.viz.layout.measure import row_height
@@ -270,6 +270,57 @@ def test_an_engine_with_partials():
     assert any(
         step["phase"] == "update" and "not the sum" in step["say"] for step in wrong["steps"]
     )
+
+
+class Pair:
+    """Each of its parents stands beside the derivative by it."""
+
+    def __init__(self, data, parents=None):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def backward(self):
+        self.grad = 1.0
+        order = [self]
+        for node in order:  # right for the trees here
+            for one in node.parents or ():
+                parent, local = one if isinstance(one[0], Pair) else one[::-1]
+                parent.grad += local * node.grad
+                order.append(parent)
+
+
+def test_local_derivatives_may_stand_beside_the_operands():
+    x, y = Pair(3.0), Pair(5.0)
+    first = Pair(15.0, [(x, 5.0), (y, 3.0)])
+    for parents in ([(first, 3.0), (x, 15.0)], ((3.0, first), (15.0, x))):
+        trace = viz.trace_of(Pair(45.0, parents))
+        assert last(trace)["x", "g"] == 30 and last(trace)["y", "g"] == 9
+        assert check_laws(trace) == []
+    assert [edge["slot"] for edge in trace["edges"]] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("parents", "found"),
+    [
+        ([(Pair(1.0), 2.0, 3.0)], r"\(Pair, float, float\)"),
+        ([(Pair(1.0), math.sin)], r"\(Pair, builtin_function_or_method\)"),
+        ([("x", 2.0)], r"\(str, float\)"),
+        ([2.0], "an object of type float"),
+        (2.0, "an object of type float"),
+        ({2.0}, "an object of type float"),
+    ],
+)
+def test_operands_of_another_form_are_told(parents, found):
+    needed = (
+        rf"Pair\.parents holds {found}, but must list values with data, grad and parents, or pairs"
+        r" \(value, local derivative as a number\); give the class a property _prev .*\.$"
+    )
+    with pytest.raises(TypeError, match=needed):
+        viz.trace_of(Pair(1.0, parents))
+
+
+def test_the_help_of_trace_of_names_what_a_value_must_have():
+    help_ = viz.trace_of.__doc__
+    assert [n for names in scalars.NEEDED.values() for n in names if n not in help_] == []
 
 
 def test_what_is_no_scalar_engine():

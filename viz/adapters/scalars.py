@@ -8,24 +8,16 @@ adjoint one step back. So the steps are made to happen one by one, in the order 
 itself uses (a node after all its users), and the operands' gradients are read before and after
 each. What the engine really did is shown: where it overwrites instead of adding, the picture
 overwrites.
-
-What a value must have, under any of these names:
-    its number         data, value, primal, val
-    its gradient       grad, adjoint, gradient
-    its operands       _prev, _children, children, parents, inputs, operands
-    its step back      _backward, backward_step: called without arguments, adds to the operands'
-                       gradients
-    or the partials    _local_grads, local_grads, partials, local_derivatives: one for each operand;
-                       then ``backward()`` must exist
-and may have: its operation's name (_op, op), its own name (label, name).
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Set
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
 
 from minigrad.viz.adapters.recorded import from_tensor
 from minigrad.viz.adapters.writer import Writer
@@ -51,14 +43,34 @@ NAME = ("label", "name")
 MOST = 20_000
 
 
+class Form(NamedTuple):
+    """The attributes in which an engine's values have number, gradient and operands."""
+
+    number: str
+    gradient: str
+    operands: str
+
+
 def trace_of(
     value: Any, *, names: Mapping[str, Any] | None = None, title: str = "", seed: float = 1.0
 ) -> dict[str, Any]:
     """The Trace of a value of a scalar engine and of its reverse pass.
 
+    What each value must have, under any of these names:
+        its number         data, value, primal, val
+        its gradient       grad, adjoint, gradient
+        its operands       _prev, _children, children, parents, inputs, operands: a list of values,
+                           or of pairs (value, local derivative); of a leaf empty or None
+        its step back      _backward, backward_step: called without arguments, adds to the operands'
+                           gradients
+        or the partials    _local_grads, local_grads, partials, local_derivatives: one for each
+                           operand, where no pairs have them; then ``backward()`` must exist, which
+                           computes the gradients
+    and may have: its operation's name (_op, op), its own name (label, name).
+
     Args:
-        value: the result; see the module's text for what it must have. Or a minigrad Tensor, of
-            which the recorded graph is read, as `viz.show` does.
+        value: the result. Or a minigrad Tensor, of which the recorded graph is read, as `viz.show`
+            does.
         names: names of values, such as ``{"a": a}``; by default their own label, or the caller's
         variables.
         title: of the Trace.
@@ -67,25 +79,22 @@ def trace_of(
     Gradients stand as they were before when this returns.
 
     Raises:
-        TypeError: the value has no number, gradient or operands under a known name, or no way to
-        carry an adjoint back.
+        TypeError: the value has no number, gradient or operands under a known name, operands of
+        another form, or no way to carry an adjoint back.
         ValueError: the graph has more than 20,000 values.
     """
     if isinstance(value, Tensor):
         spaces = [{}, *variables(sys._getframe(1))] if names is None else [names]
         return from_tensor(value, *spaces, title=title, cotangent=None if seed == 1.0 else seed)
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
-    number, gradient, operands = (
-        _attribute(value, "value"),
-        _attribute(value, "gradient"),
-        _attribute(value, "operands"),
-    )
+    form = Form(*(_attribute(value, what) for what in ("value", "gradient", "operands")))
+    number, gradient, _ = form
     complaint = f"trace_of: the graph has more than {MOST:,} values; trace a smaller computation"
-    order = operands_first([value], lambda node: _operands(node, operands), MOST, complaint)
+    order = operands_first([value], partial(_operands, form=form), MOST, complaint)
     called = _names(names, inspect.currentframe().f_back if names is None else None)  # type: ignore[union-attr]
     writer, ids = Writer(title), {}
     for node in order:
-        parents = _operands(node, operands)
+        parents = _operands(node, form)
         name = called.get(id(node)) or _first(node, NAME) or ""
         if parents:
             ids[id(node)] = writer.op(
@@ -105,9 +114,9 @@ def trace_of(
         writer.seed(ids[id(value)], seed)
         step = next((name for name in STEP if callable(getattr(value, name, None))), None)
         if step is not None:
-            _one_by_one(writer, ids, order, step, gradient, operands)
+            _one_by_one(writer, ids, order, step, form)
         else:
-            _by_partials(writer, ids, order, value, gradient, operands)
+            _by_partials(writer, ids, order, value, form)
     finally:
         for node, old in zip(order, before, strict=True):
             setattr(node, gradient, old)
@@ -115,13 +124,14 @@ def trace_of(
 
 
 def _one_by_one(
-    writer: Writer, ids: dict[int, str], order: list[Any], step: str, gradient: str, operands: str
+    writer: Writer, ids: dict[int, str], order: list[Any], step: str, form: Form
 ) -> None:
     """Let each value carry its adjoint back, the youngest first, and read what arrives at its
     operands and what they have then.
     """
+    gradient = form.gradient
     for node in reversed(order):
-        parents = _operands(node, operands)
+        parents = _operands(node, form)
         if not parents or ids[id(node)] not in writer.adjoints:
             continue
         unique = list(
@@ -140,21 +150,23 @@ def _one_by_one(
 
 
 def _by_partials(
-    writer: Writer, ids: dict[int, str], order: list[Any], value: Any, gradient: str, operands: str
+    writer: Writer, ids: dict[int, str], order: list[Any], value: Any, form: Form
 ) -> None:
     """The engine runs its whole reverse pass; each contribution is its adjoint times its partial,
     and the sums are compared with what it has.
     """
     __tracebackhide__ = True
-    partials = _attribute(value, "local derivatives")
+    gradient = form.gradient
+    given = [node for node in order if node is value or _operands(node, form)]
+    derivatives = {id(node): _local_derivatives(node, form) for node in given}
     if not callable(getattr(value, "backward", None)):
         raise TypeError(
-            f"trace_of: {type(value).__name__} has {partials} but no backward(), which would"
+            f"trace_of: {type(value).__name__} has local derivatives but no backward(), which would"
             " compute the gradients"
         )
     value.backward()
     for node in reversed(order):
-        for slot, local in enumerate(getattr(node, partials)):
+        for slot, local in enumerate(derivatives.get(id(node), ())):
             if ids[id(node)] in writer.adjoints:
                 writer.send(
                     ids[id(node)],
@@ -168,13 +180,60 @@ def _by_partials(
             writer.correct(ids[id(node)], own)
 
 
-def _operands(node: Any, attribute: str) -> list[Any]:
-    """The operands in their order. A set (micrograd's) has none, and holds x once for x*x: then
-    the variables of the step back tell both, ``self`` before the others.
+def _operands(node: Any, form: Form) -> list[Any]:
+    """The operands in their order."""
+    __tracebackhide__ = True
+    found = getattr(node, form.operands)
+    if isinstance(found, set | frozenset):
+        _entries(node, form)
+        return _in_order(node, found)
+    return [operand for operand, _ in _entries(node, form)]
+
+
+def _entries(node: Any, form: Form) -> list[tuple[Any, Any]]:
+    """The operands that a value lists, each with the local derivative beside it or None."""
+    __tracebackhide__ = True
+    found = getattr(node, form.operands)
+    listed = [found] if not isinstance(found, Iterable) else list(found)
+    entries: list[tuple[Any, Any]] = []
+    for one in [] if found is None else listed:
+        pair = one if isinstance(one, tuple | list) and len(one) == 2 else (one, None)
+        pair = pair if _has(pair[0], form) else pair[::-1]
+        if not _has(pair[0], form) or not (pair[1] is None or isinstance(pair[1], Real)):
+            raise TypeError(
+                f"trace_of: {type(node).__name__}.{form.operands} holds {_described(one)}, but must"
+                f" list values with {', '.join(form[:-1])} and {form.operands}, or pairs (value,"
+                f" local derivative as a number); give the class a property {OPERANDS[0]} with such"
+                " a list, or write the Trace with viz.adapters.Writer."
+            )
+        entries.append((pair[0], pair[1]))
+    return entries
+
+
+def _has(value: Any, form: Form) -> bool:
+    return all(hasattr(value, name) for name in form)
+
+
+def _described(one: Any) -> str:
+    """What stands among the operands, by its types: "(Value, function)"."""
+    if isinstance(one, tuple | list):
+        return f"({', '.join(type(part).__name__ for part in one)})"
+    return f"an object of type {type(one).__name__}"
+
+
+def _local_derivatives(node: Any, form: Form) -> list[Any]:
+    """One for each operand, from beside it or from a list of their own."""
+    __tracebackhide__ = True
+    entries = _entries(node, form)
+    if entries and all(local is not None for _, local in entries):
+        return [local for _, local in entries]
+    return list(getattr(node, _attribute(node, "local derivatives")))
+
+
+def _in_order(node: Any, found: Set[Any]) -> list[Any]:
+    """The operands of a set (micrograd's), which has no order and holds x once for x*x: the
+    variables of the step back tell both, ``self`` before the others.
     """
-    found = getattr(node, attribute)
-    if not isinstance(found, set | frozenset):
-        return list(found)
     step = next((getattr(node, name) for name in STEP if hasattr(node, name)), None)
     names = getattr(getattr(step, "__code__", None), "co_freevars", ())
     variables = dict(zip(names, getattr(step, "__closure__", None) or (), strict=False))

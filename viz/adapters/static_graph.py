@@ -49,7 +49,7 @@ def from_graph(
         TypeError: something else than nodes. What the Executor raises for feeds that are missing or
         do not fit.
     """
-    wanted = [outputs] if isinstance(outputs, Node) else list(outputs)
+    wanted = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     feeds, order = feeds_and_order(Executor(wanted), feed_dict)
     values = dict(zip(order, evaluate(order, feeds, order), strict=True))
     written = _StaticGraphWriter(wanted, feeds, values)
