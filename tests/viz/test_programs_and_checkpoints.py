@@ -120,6 +120,12 @@ def test_a_static_graphs_trace_is_what_its_executor_computes():
     assert len(trace["edges"]) == sum(len(n.inputs) for n in mg.graph.find_topo_sort([y, g, gg]))
 
 
+def test_what_is_no_node_of_a_static_graph_is_named():
+    for wrong in (object(), [object()]):
+        with pytest.raises(TypeError, match=r"must be a Node of a graph, got object\."):
+            viz.from_graph(wrong)
+
+
 def test_a_static_graph_with_constants_several_results_and_no_feed():
     values, indices = mg.graph.constant(np.array([3.0, 1.0, 2.0])).sort()
     trace = viz.from_graph([values, indices])
