@@ -3,6 +3,7 @@ Trace written by hand.
 """
 
 import math
+import re
 import warnings
 from pathlib import Path
 
@@ -567,3 +568,26 @@ def test_a_module_of_minigrads_own_lists_its_layers_in_the_place_of_a_source():
     assert lit == [f"(0): {model[0]}", "(0): Tanh()"]
     given = viz.show(model, mg.ones(1, 2), cotangent=mg.ones(1, 3), source="mine").trace
     assert given["source"] == {"code": "mine"}
+
+
+def test_trace_of_names_what_traces_a_function():
+    def f(x, y):
+        return x * y
+
+    for given in ([f, 2.0, 3.0], [f]):
+        with pytest.raises(TypeError, match=r"viz\.show\(f, …\).*trace_function\(f, …\) gives its"):
+            viz.trace_of(*given)
+    with pytest.raises(TypeError, match=r"viz\.show\(f, …\)"):
+        viz.trace_of(lambda x: x, 2.0)
+    with pytest.raises(TypeError, match="one value is read, and 1 more are given"):
+        viz.trace_of(mg.tensor(2.0), mg.tensor(3.0))
+
+
+def test_the_table_of_the_documentation_says_where_what_is_saved_comes_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(viz.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| a file: .*$", text, flags=re.MULTILINE)
+    save, trace = re.findall(r"`(viz\.save\(.*?\)|minigrad\.watch.*?)`", row)
+    space = {"viz": viz, "minigrad": mg, "f": lambda x, y: x * y}
+    assert "x · y" in eval(save, space).read_text(encoding="utf-8")
+    assert validate(eval(trace, space))["title"]

@@ -52,7 +52,11 @@ class Form(NamedTuple):
 
 
 def trace_of(
-    value: Any, *, names: Mapping[str, Any] | None = None, title: str = "", seed: float = 1.0
+    value: Any,
+    *arguments: Any,
+    names: Mapping[str, Any] | None = None,
+    title: str = "",
+    seed: float = 1.0,
 ) -> dict[str, Any]:
     """The Trace of a value of a scalar engine and of its reverse pass.
 
@@ -71,6 +75,7 @@ def trace_of(
     Args:
         value: the result. Or a minigrad Tensor, of which the recorded graph is read, as `viz.show`
             does.
+        arguments: none; a function with its arguments is what `viz.show` traces.
         names: names of values, such as ``{"a": a}``; by default their own label, or the caller's
         variables.
         title: of the Trace.
@@ -83,6 +88,8 @@ def trace_of(
         another form, or no way to carry an adjoint back.
         ValueError: the graph has more than 20,000 values.
     """
+    if arguments or (callable(value) and not any(hasattr(value, name) for name in NUMBER)):
+        raise TypeError(_of_a_function(value, len(arguments)))
     if isinstance(value, Tensor):
         spaces = [{}, *variables(sys._getframe(1))] if names is None else [names]
         return from_tensor(value, *spaces, title=title, cotangent=None if seed == 1.0 else seed)
@@ -121,6 +128,21 @@ def trace_of(
         for node, old in zip(order, before, strict=True):
             setattr(node, gradient, old)
     return writer.document()
+
+
+def _of_a_function(value: Any, count: int) -> str:
+    """What is said where a function or further arguments are given."""
+    if not callable(value):
+        return (
+            f"trace_of: one value is read, and {count} more are given. Names are given as"
+            ' names={"a": a}.'
+        )
+    name = getattr(value, "__name__", "f")
+    call = f"({name if name.isidentifier() else 'f'}, …)"
+    return (
+        "trace_of: a value that has been computed is read, not a function and its arguments."
+        f" viz.show{call} shows a function; minigrad.watch.trace_function{call} gives its Trace."
+    )
 
 
 def _one_by_one(
