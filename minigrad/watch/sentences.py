@@ -260,7 +260,7 @@ def pulled(
         sends = "sends" if len(upstream) == 1 else "send"
         say = f"{_equal(sender, making)} {sends} {_equation(made, sent)} back to {receiver}"
     if before is None:
-        return formula, f"{say}; it is {called(target)}'s adjoint{SO_FAR}"
+        return formula, f"{say} as {called(target)}'s adjoint{SO_FAR}"
     added = in_parentheses(num(c, "g"))
     formula += [op("→"), num(before, "g"), op("+"), *added, equals, num(after, "g")]
     say += f"; added to {number(before)}, {called(target)}'s adjoint is now {number(after)}."

@@ -123,10 +123,10 @@ export function pulledStep({ name, adjoint, target, part, before, after, ...more
     does = rule
       ? `${expr} has the derivative ${slopeText(rule, local, making.single ? "" : to)}: ${name}`
       : `${name} = ${expr}`,
-    said = `${does} sends ${sent} back to ${to}; `;
-  if (before === undefined) return { formula, say: `${said}it is ${target}'s adjoint.` };
+    said = `${does} sends ${sent} back to ${to}`;
+  if (before === undefined) return { formula, say: `${said} as ${target}'s adjoint.` };
   formula.push(opToken("→"), numberToken(before, "g"), PLUS);
   formula.push(...inParentheses(numberToken(part, "g")), EQUALS, numberToken(after, "g"));
   const now = `${target}'s adjoint is now ${sum}.`;
-  return { formula, say: `${said}added to ${numberText(before)}, ${now}` };
+  return { formula, say: `${said}; added to ${numberText(before)}, ${now}` };
 }
