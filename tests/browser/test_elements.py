@@ -194,7 +194,8 @@ def test_backward_the_same_arrays_meet_in_the_two_gradients(show):
     viewer.locator("figure[data-node='A'] td[data-at='1,2']").hover()
     assert lit(viewer, "v1", "g") == ["1,0", "1,1"] and lit(viewer, "B", "v") == ["2,0", "2,1"]
     heads = viewer.locator(".mg-arrayhead").all_inner_texts()
-    assert "Bᵀ · value · read · (2, 4)" in heads, "the shape of the transpose"
+    said = [head.replace("\u00a0", " ") for head in heads]
+    assert "Bᵀ · value · read · (2, 4)" in said, "the shape of the transpose"
     solid = viewer.locator(".mg-solid")
     places = "all => all.map((e) => e.dataset.at).filter(Boolean)"
     assert solid.locator("path").evaluate_all(places) and solid.locator("circle").count() == 2
@@ -399,3 +400,14 @@ def test_of_a_nan_no_number_is_larger(parts):
     steps = parts.evaluate(EVERY, trace)
     assert steps[0][3] == [pytest.approx(float("nan"), nan_ok=True)]
     assert mg.tensor([1.0, float("nan"), 2.0]).max().isnan()
+
+
+def test_factors_stand_in_the_order_of_the_formula_and_ten_terms_are_written(show):
+    trace = trace_function(
+        lambda x, w: mg.sum(x @ w), np.ones((10, 2)), numbers(2, 3), mode="reverse"
+    )
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "adjoint", "w"))
+    assert viewer.locator(".mg-worked .mg-note").all_inner_texts() == ["x", "v̄1", "x · v̄1"]
+    said = viewer.locator(".mg-element .mg-meet").inner_text()
+    assert said.count(" + ") == 9 and "…" not in said

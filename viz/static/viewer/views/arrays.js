@@ -37,6 +37,7 @@ function mapsOf(value) {
 export const arraysView = {
   name: "arrays",
   title: { en: "Arrays of this step", zh: "这一步的数组" },
+  width: 360, // what is known of an array in one line
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t }) {

@@ -5,7 +5,7 @@
 import { scaleOf } from "../arrays.js";
 import { h, note } from "../dom.js";
 import { nodesOf } from "../fold.js";
-import { columnName } from "../formulas.js";
+import { columnName, ruleOf } from "../formulas.js";
 import { shapeText } from "../array_text.js";
 import { short } from "../numbers.js";
 import { inLanguage } from "../texts.js";
@@ -70,7 +70,7 @@ const MOST_MAPS = 4, // of an array that is read
   FEW_THUMBS = 8,
   FEW_CELLS = 16, // that hold their numbers where larger maps do not
   ROWS_SHOWN = 12, // rows and columns of products
-  TERMS_IN_LINE = 9, // products written in a line
+  TERMS_IN_LINE = 10, // products written in a line, the last one as dots where there are more
   FEW_TERMS = 4; // of more, those that are 0 are left out
 
 // Products in the order of the loop: rows, and columns along the last variable that varies.
@@ -159,7 +159,7 @@ export const elementView = {
         said = [name, columnName(columns.get(column), t), t(role)],
         [n, m] = node.shape.slice(-2),
         shape = turned ? [...node.shape.slice(0, -2), m, n] : node.shape,
-        head = [...said, shapeText(shape)].join(" · ");
+        head = [...said, shapeText(shape).replaceAll(" ", "\u00a0")].join("\u00a0· ");
       return h(
         "figure",
         {
@@ -350,7 +350,7 @@ export const elementView = {
         total = sums.reduce((all, sum) => all + sum.total, 0);
       const all = parts.length,
         kept = parts.filter(([, value]) => value !== 0 || compared || all <= FEW_TERMS),
-        shown = kept.slice(0, TERMS_IN_LINE).map(([text]) => text),
+        shown = kept.slice(0, TERMS_IN_LINE - (kept.length > TERMS_IN_LINE)).map(([text]) => text),
         dots = kept.length > shown.length ? ["…"] : [],
         zeros = kept.length < all && ` (${say("zeros", { n: all - kept.length, all })})`,
         added = [...shown, ...dots].join(" + "),
@@ -403,7 +403,14 @@ export const elementView = {
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
         isHeld = (at) => at?.length === array.shape.length && partAround(array, [at]),
-        sumsAt = (at) => meetAt(meeting, arrays, at),
+        rule = JSON.stringify(ruleOf(step)),
+        inRule = ({ number }) => rule.indexOf(`"node":"${arrays.get(number).node.id}"`),
+        sumsAt = (at) => {
+          const sums = meetAt(meeting, arrays, at); // the factors in the order of the formula
+          for (const { factors } of sums.flatMap(({ products }) => products))
+            factors.sort((a, b) => inRule(a) - inRule(b));
+          return sums;
+        },
         hasTerms = ({ products, plus }) =>
           plus.length || products.some((one) => one.chosen !== false),
         meets = (at) => sumsAt(at).some(hasTerms),
