@@ -91,7 +91,7 @@ def as_text(found: Overview, lang: str = "en") -> str:
     lines = [found.title or t("table"), "", _size(found, t), "", _sizes(found, t)]
     for name, rows in _lists(found, t):
         lines += ["", name, *(f"  {count:>10,}  {what}" for what, count in rows[:_SHOWN])]
-        lines += [f"  … {t('memoryMore', n=len(rows) - _SHOWN)}"] if len(rows) > _SHOWN else []
+        lines += [f"  … {t('further', n=len(rows) - _SHOWN)}"] if len(rows) > _SHOWN else []
     return "\n".join(lines)
 
 
@@ -119,7 +119,7 @@ def as_html(found: Overview, lang: str = "en") -> str:
             f"<tr><th scope='row'>{html.escape(what)}</th><td>{count:,}</td></tr>"
             for what, count in rows[:_SHOWN]
         )
-        more = f"<p>{t('memoryMore', n=len(rows) - _SHOWN)}</p>" if len(rows) > _SHOWN else ""
+        more = f"<p>{t('further', n=len(rows) - _SHOWN)}</p>" if len(rows) > _SHOWN else ""
         parts.append(f"<table><caption>{name}</caption><tbody>{body}</tbody></table>{more}")
     return "".join(parts)
 

@@ -317,7 +317,7 @@ def _received(step: Mapping[str, Any], blanks: dict[str, str], t: Words) -> str:
         return t("say_accumulate", before=before, **blanks)
     if step["phase"] == "accumulate":
         return t("say_now", **blanks)
-    return t("say_adjoint", soFar=t("soFar") if step.get("partial") else "", **blanks)
+    return t("say_adjoint", soFar=t("say_so_far") if step.get("partial") else "", **blanks)
 
 
 def _updated(

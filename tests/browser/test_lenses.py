@@ -93,7 +93,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
             assert (
                 step["drops"] == ["x"]
                 and "holds no longer: x." in said
-                and said.startswith("Kept for the reverse pass: 0 B in 0 values")
+                and said.startswith("Kept for the adjoints: 0 B in 0 values")
             )
         assert set(hollow) == freed
     assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [
@@ -103,7 +103,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
     assert (
         lens.get_by_role("status")
         .inner_text()
-        .startswith("Kept for the reverse pass: 8 B in 1 value (")
+        .startswith("Kept for the adjoints: 8 B in 1 value (")
     ), "v1 keeps what the checkpoint holds"
 
 

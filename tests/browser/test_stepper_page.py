@@ -898,3 +898,19 @@ def test_without_scripts_the_table_remains(chromium, tmp_path):
     page.goto(path.as_uri())
     assert "1.716" in page.locator("table").inner_text()
     context.close()
+
+
+def test_the_start_names_the_results_and_nan_is_red_in_the_table_too(show):
+    viewer = show(trace_function(mg.log, 0.0, mode="both"))
+    assert viewer.locator(".mg-badge").inner_text() == "results"
+    assert viewer.locator(".mg-found").count() == 3, "the value, its tangent, the input's adjoint"
+    to(viewer, 4)
+    marked = viewer.locator(".mg-table td.mg-nan")
+    assert marked.count() and all("∞" in text or "NaN" in text for text in marked.all_inner_texts())
+
+
+def test_only_numbers_reserve_the_place_of_a_curve(show):
+    assert show(trace_function(mg.sin, 1.0)).locator(".mg-curved").count() == 1
+    assert (
+        show(trace_function(lambda x: mg.sum(x * x), [1.0, 2.0])).locator(".mg-curved").count() == 0
+    )

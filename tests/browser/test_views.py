@@ -377,7 +377,7 @@ def test_what_the_algorithm_works_at_does_not_scroll_away(show):
     viewer = show(trace, 1440, 900, views=["algorithm"], step=len(trace["steps"]))
     held = viewer.locator(".mg-held-by")
     held.evaluate("box => { box.scrollTop = box.scrollHeight; }")
-    said = viewer.get_by_text("Now at work: v = v1.").bounding_box()
+    said = viewer.get_by_text("Current node: v = v1.").bounding_box()
     assert said["y"] + said["height"] <= held.bounding_box()["y"]
 
 
@@ -885,12 +885,12 @@ def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
         "root => root.querySelector(\"[data-view='memory'] .mg-sumup\").textContent",
     )
     for k, (step, text) in enumerate(zip([None, *trace["steps"]], told, strict=True)):
-        held.append(int(re.search(r"pass: (\d+) B", text)[1]))
+        held.append(int(re.search(r"adjoints: (\d+) B", text)[1]))
         if step and step.get("uses"):
             assert f"This step reads {', '.join(step['uses'])}" in text
             reads[k] = step["uses"]
         if step and step.get("free"):
-            assert f"Freed: what {', '.join(step['free'])} kept" in text
+            assert f"No longer keeping a value: {', '.join(step['free'])}." in text
     legend = viewer.locator(".mg-lanekey span").all_inner_texts()
     assert legend == ["bytes held", "kept", "read"]
     assert held[0] == held[-1] == 0 and max(held) == 16, (

@@ -124,7 +124,7 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe):
     assert (
         viewer.locator("[data-view='memory'] .mg-sumup")
         .inner_text()
-        .startswith("Kept for the reverse pass: 0 B")
+        .startswith("Kept for the adjoints: 0 B")
     )
     viewer.locator(".mg-pick[data-node='v1']").click()
     assert "lacks a contribution" in viewer.locator("[data-view='orders'] .mg-sumup").inner_text()

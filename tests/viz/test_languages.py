@@ -358,7 +358,7 @@ def test_a_chinese_sentence_tells_the_derivatives_that_the_english_one_tells(kin
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("numbers", "sin b 的导数是 cos b = 0.2837：v4 向 b 传回 −0.2837，这是 b 的伴随（目前）。"),
+        ("numbers", "sin b 的导数是 cos b = 0.2837：v4 向 b 传回 −0.2837，这是 b 目前的伴随。"),
         (
             "numbers",
             "a · b 对 b 的导数是 a = 2：v2 向 b 传回 2；"

@@ -280,11 +280,15 @@ def test_kept_values_are_filled_and_freed_ones_hollow():
     assert before.count('class="kept"') == keeping and before.count('class="gone"') == 0
     assert after.count('class="gone"') == keeping and after.count('class="kept"') == 0
     square = lambda shape: type(shape).__name__ == "Rectangle" and round(shape.get_width()) == 8
-    squares = lambda at: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if square(s)]
-    legend = [1.0, 0.0]
-    assert sorted(squares(len(trace["steps"]))) == sorted([0.0, 0.0, *legend])
-    assert sorted(squares(len(trace["steps"]) - 3)) == sorted([1.0, 1.0, *legend])
-    assert sorted(squares(0)) == sorted(legend) and 'class="kept"' not in to_svg(trace, 0), (
+    colours = lambda at: [s.get_facecolor() for s in drawn(Scene(trace), at)[1] if square(s)]
+    squares = lambda at: sorted(sum(colour[:3]) < 1 for colour in colours(at))
+    assert all(colour[3] == 1 for colour in colours(len(trace["steps"]))), (
+        "no line of the card is seen through a hollow one"
+    )
+    legend = [True, False]
+    assert squares(len(trace["steps"])) == sorted([False, False, *legend])
+    assert squares(len(trace["steps"]) - 3) == sorted([True, True, *legend])
+    assert squares(0) == sorted(legend) and 'class="kept"' not in to_svg(trace, 0), (
         "nothing is computed, so nothing is kept"
     )
 

@@ -135,7 +135,7 @@ STYLES: dict[str, Style] = {
     "rule": {"stroke": "line", "width": 1},
     "hatch": {"stroke": "wire", "width": 1.2, "opacity": 0.55},
     "kept": {"fill": "ink", "stroke": "ink", "width": 1},
-    "gone": {"stroke": "ink", "width": 1},
+    "gone": {"fill": "raised", "stroke": "ink", "width": 1},
     "entry": {"fill": "raised", "stroke": "wire", "width": 1},
     "new": {"fill": "v-tint", "stroke": "v"},
     **{name: style for k in (1, 2, 3) for name, style in _stage(k).items()},

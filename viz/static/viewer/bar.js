@@ -253,7 +253,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       }
       slider.value = k;
       slider.style.setProperty("--mg-at", n ? k / n : 0);
-      const place = t("counter", { k, n });
+      const place = `${k} / ${n}`;
       // the sentence is announced by itself: a focused slider would tell it twice
       slider.setAttribute(
         "aria-valuetext",

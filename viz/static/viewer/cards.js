@@ -14,6 +14,7 @@ import {
 import { unlikeText } from "./beside.js";
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
+import { isOdd } from "./numbers.js";
 import { decidedLines } from "./speech.js";
 
 export const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
@@ -166,7 +167,7 @@ export function drawRows(columns, box, top, shape) {
       row.row.classList.toggle("mg-unlike-value", unlike);
       if (text === row.text) return;
       row.text = text;
-      row.row.classList.toggle("mg-nan", /nan|∞|inf/i.test([text, given?.min, given?.max]));
+      row.row.classList.toggle("mg-nan", isOdd(text, given));
       if (lines.length === 1) setText(value, lines[0]);
       else
         value.replaceChildren(

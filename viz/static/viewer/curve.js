@@ -69,8 +69,8 @@ export function drawCurve(trace, t, inputs = null) {
     edges = new Map(trace.edges.map((edge) => [edge.id, edge])),
     operands = new Map();
   for (const { src, dst } of trace.edges) operands.set(dst, [...(operands.get(dst) ?? []), src]);
-  const may = trace.nodes.some((one) => operands.get(one.id)?.length === 1 && !one.shape?.length);
-  if (!may) return null;
+  const isNumber = (id) => !nodes.get(id).shape?.length;
+  if (![...operands].some(([id, [at, more]]) => !more && isNumber(id) && isNumber(at))) return null;
   const line = s("path", { class: "mg-curve-line" }),
     tangent = s("line", { class: "mg-curve-tangent" }),
     point = s("circle", { class: "mg-curve-point", r: 4.5 });

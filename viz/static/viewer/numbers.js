@@ -41,3 +41,6 @@ function complex(value) {
 export const counted = (n, t) => t(n === 1 ? "value" : "values", { n });
 export const bytesText = (n) =>
   n < 10_000 ? `${n} B` : n < 1e7 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`;
+
+// Whether a value has NaN or an infinity; text: as it is written.
+export const isOdd = (text, value) => /nan|∞|inf/i.test([text, value?.min, value?.max]);

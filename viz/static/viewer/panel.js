@@ -13,7 +13,6 @@ const RESERVED = 0.175, // of the window's height, at most, less a part of what 
   ON_PHONE = 0.23,
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MEASURED = 3, // of the longest sentences, and of the longest formulas
-  MOST_FOUND = 3, // of the results that stand there before the first step
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
   STAGE_SHARE = 0.18,
@@ -78,10 +77,12 @@ export function drawPanel(trace, t, stateAt, inputs) {
     );
     return { box, badge, formula, sums, means, pass, opening, say };
   }
-  // What the steps find, of what is named first: the outputs' values, the inputs' adjoints.
+  // What the steps find, of what is named first: the outputs' values and tangents, the inputs'
+  // adjoints.
   function found(state) {
     const all = [
       [["output"], "v"],
+      [["output"], "d", "dot"],
       [["input", "param"], "g", "bar"],
     ].flatMap(([kinds, column, accent]) =>
       trace.nodes
@@ -93,7 +94,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
           ),
         ),
     );
-    const further = all.splice(MOST_FOUND).length;
+    const further = all.splice(1 + trace.columns.length).length;
     return further ? [...all, t("further", { n: further })] : all;
   }
   function held(name, value) {
@@ -111,7 +112,11 @@ export function drawPanel(trace, t, stateAt, inputs) {
     const results = preview ? found(preview) : [],
       step = k > 0 && !results.length ? steps[k - 1] : null;
     const partial = step?.partial && say.closest(".mg-stage"); // elsewhere the sentence says so
-    badge.textContent = step ? phaseOf(step, t) + (partial ? t("soFar") : "") : "";
+    badge.textContent = step
+      ? phaseOf(step, t) + (partial ? t("soFar") : "")
+      : results.length
+        ? t("found")
+        : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));

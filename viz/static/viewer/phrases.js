@@ -192,7 +192,7 @@ function received({ contribs: [part] = [], formula, phase, partial }, blanks, t)
     return t("say_other", { ...blanks, was: before && t("say_was", { before }) });
   if (before) return t("say_accumulate", { ...blanks, before });
   if (phase === "accumulate") return t("say_now", blanks);
-  return t("say_adjoint", { ...blanks, soFar: partial ? t("soFar") : "" });
+  return t("say_adjoint", { ...blanks, soFar: partial ? t("say_so_far") : "" });
 }
 
 // A parameter after an optimiser's step, or another adjoint than the sum of what was sent.

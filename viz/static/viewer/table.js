@@ -16,6 +16,7 @@ import {
   runs,
 } from "./formulas.js";
 import { operationsIn } from "./groups.js";
+import { isOdd } from "./numbers.js";
 import { brief, full } from "./summaries.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
@@ -229,7 +230,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
           said = unlike ? unlikeText(value, other, text, t) : text(value) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
-        if (setText(cell, said)) cell.title = value === undefined ? "" : full(value, t);
+        if (!setText(cell, said)) continue;
+        cell.title = value === undefined ? "" : full(value, t);
+        cell.classList.toggle("mg-nan", isOdd(said, value));
       }
     }
     if (!step) return;

@@ -35,7 +35,7 @@ export const cutView = {
     });
     const terms = h("div", { class: "mg-terms" }),
       said = announced(),
-      veil = s("g", { class: "mg-cutline", "aria-hidden": "true" });
+      veil = s("path", { class: "mg-cutmark", "aria-hidden": "true" });
     let known = [],
       at = { d: new Map() };
     // The terms of the cut behind the first `size` nodes: edges that cross it, and outputs that lie
@@ -44,11 +44,11 @@ export const cutView = {
       const found = [];
       for (const { edge, product } of known)
         if (order.get(edge.src) < size && order.get(edge.dst) >= size && at.d.has(edge.src))
-          found.push({ node: edge.src, edge, product, tangent: at.d.get(edge.src) });
+          found.unshift({ node: edge.src, edge, product, tangent: at.d.get(edge.src) });
       for (const [id, seed] of Object.entries(trace.seed?.adjoints ?? {}))
         if (order.get(id) < size && at.d.has(id) && at.seeded)
           found.push({ node: id, product: seed, tangent: at.d.get(id) });
-      return found;
+      return found.sort((a, b) => order.get(a.node) - order.get(b.node));
     }
     // How many terms the finished Trace has at this cut, whatever is computed by now.
     const expected = (size) =>
@@ -70,6 +70,7 @@ export const cutView = {
         complete = found.length === expected(size);
       slider.setAttribute("aria-valuetext", t("cutAfter", { node: name }));
       slider.style.setProperty("--mg-at", last > first ? (size - first) / (last - first) : 0);
+      const nameOf = (id) => math([{ t: "sym", ...byId.get(id).label }]);
       const num = (value, col) => ({ t: "num", value, col }),
         op = (text) => ({ t: "op", text });
       const line = found
@@ -78,8 +79,8 @@ export const cutView = {
           h(
             "li",
             null,
-            math([{ t: "sym", ...byId.get(term.node).label }]),
-            term.edge ? ` → ${term.edge.dst}: ` : `, ${t("seed")}: `,
+            nameOf(term.node),
+            ...(term.edge ? [" → ", nameOf(term.edge.dst), ": "] : [`, ${t("seed")}: `]),
             products[i] === null
               ? t("cutSummary")
               : math([
@@ -94,7 +95,7 @@ export const cutView = {
       terms.replaceChildren(
         h("ul", null, line),
         ...(found.length > MOST_TERMS
-          ? [note(t("memoryMore", { n: found.length - MOST_TERMS }))]
+          ? [note(t("further", { n: found.length - MOST_TERMS }))]
           : []),
       );
       const sum = products.some((p) => p === null) ? null : products.reduce((a, b) => a + b, 0);
@@ -122,11 +123,10 @@ export const cutView = {
       const behind = new Set(trace.nodes.slice(0, size).map((node) => graph.stands(node.id)));
       for (const [id, card] of graph.cards())
         card.group.classList.toggle("mg-before", behind.has(id));
-      const marks = [...lit].map((wire) =>
-        s("path", { d: `M${wire.cut[0]} ${wire.cut[1] - 13}v26`, class: "mg-cutmark" }),
-      );
-      veil.replaceChildren(...marks);
-      if (!veil.isConnected) graph.svg.append(veil);
+      const places = [...lit].map(({ cut }) => cut).sort((a, b) => a[1] - b[1]),
+        line = places.map(([x, y], i) => `${i ? "L" : "M"}${x} ${y - 13}v26`).join("");
+      veil.setAttribute("d", line);
+      if (!veil.isConnected) graph.svg.prepend(veil); // behind the cards
     }
     return {
       box: h("div", null, note(t("cutWhat")), slider, terms, said),
@@ -149,10 +149,8 @@ export const cutView = {
         show();
       },
       destroy() {
+        draw(0, []);
         veil.remove();
-        for (const e of trace.edges) graph?.wire(e.id)?.group.classList.remove("mg-cut");
-        if (graph)
-          for (const card of graph.cards().values()) card.group.classList.remove("mg-before");
       },
     };
   },

@@ -150,7 +150,7 @@ export const memoryView = {
     list.style.paddingTop = `${top}px`;
     const rest =
       lanes.length > shown.length &&
-      note(t("memoryMore", { n: lanes.length - shown.length }));
+      note(t("further", { n: lanes.length - shown.length }));
     const freeing = trace.steps.some((step) => step.free?.length);
     const sample = (kind, d, word) =>
       h(
