@@ -445,6 +445,15 @@ def where_raised(error: BaseException) -> tuple[str | None, dict[str, Any]]:
     return text, held_in(at, text)
 
 
+def called_by_users(error: BaseException) -> list[FrameType]:
+    """The innermost call of the user's code when an error was raised, and the calls inside it."""
+    at, calls = innermost(error, _is_users), []
+    while at is not None:
+        calls.append(at.tb_frame)
+        at = at.tb_next
+    return calls
+
+
 def _text_at(code: CodeType, instruction: int) -> str | None:
     """The expression of the user's that an instruction belongs to, as it is written."""
     found = definition_of(code)

@@ -10,7 +10,7 @@ import ast
 import inspect
 from collections.abc import Iterator, Mapping
 from numbers import Integral, Number
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .. import backend
@@ -138,3 +138,19 @@ def place_of(value: Any) -> Any:
     if not isinstance(value, backend.NumpyArray):
         return id(value)
     return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
+
+
+def tensors_in(frame: FrameType) -> list[Tensor]:
+    """The tensors in the variables of a call, each once: in the order of its parameters, or where
+    it has made some of lists and arrays, `a, b = as_tensor(x), as_tensor(y)`, in that of these.
+    """
+    held = list(frame.f_locals.values())
+    given = _tensors(held[: frame.f_code.co_argcount])
+    made = _tensors([one[::-1] if isinstance(one, list | tuple) else one for one in held[::-1]])
+    return given if len(given) == len(made) else made[::-1]
+
+
+def _tensors(held: list[Any]) -> list[Tensor]:
+    lists = [one if isinstance(one, list | tuple) else [one] for one in held]
+    found = {id(one): one for some in lists for one in some if isinstance(one, Tensor)}
+    return list(found.values())

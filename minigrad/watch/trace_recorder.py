@@ -19,7 +19,7 @@ import numbers
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -34,10 +34,10 @@ from ..observers import Pooling, observing
 from ..ops.terms import as_data
 from . import not_finite, sentences
 from .adjoints import Adjoints
-from .blocks import Blocks, Stack, where_raised
+from .blocks import Blocks, Stack, called_by_users, where_raised
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
-from .outside_names import place_of
+from .outside_names import place_of, tensors_in
 from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap, is_operation
 from .tangents import tangent_step
@@ -127,6 +127,7 @@ class TraceRecorder(TraceWriter):
         self._outer_pass = state.running_pass
         self._problem: AutogradError | None = None
         self._failed: tuple[OperationCall, int] | None = None  # the latest that raised, and what
+        self._raised_in: list[FrameType] = []  # the call whose refused operands are being named
         self._failed_back: str | None = None  # the result whose rule raised in the reverse pass
         # of a pooling of several stages: the operations before the last, each with its result
         self._pooled: list[tuple[OperationCall, Tensor]] = []
@@ -169,7 +170,8 @@ class TraceRecorder(TraceWriter):
 
     def _outside(self, value: Any) -> tuple[str | None, Any]:
         """What the program calls a value from outside, and the value or what it is a copy of."""
-        return self.map.outside(value, Blocks.running(self.blocks.stack())) or (None, value)
+        calls = [*Blocks.running(self.blocks.stack()), *self._raised_in]
+        return self.map.outside(value, calls) or (None, value)
 
     def _from_outside(self, tensor: Tensor, known: str | None, role: str) -> str:
         kind = "const" if role == "constant" else "param"
@@ -285,8 +287,9 @@ class TraceRecorder(TraceWriter):
         found = (
             [self.found(v) for v in h.values() if isinstance(v, Tensor)] for h in (inside, held)
         )
-        operands = next(([n for n in names if n] for names in found if any(names)), [])
         call = self._failed[0] if self._failed and self._failed[1] == id(error) else None
+        operands = [] if call else self._refused(error)
+        operands = operands or next(([n for n in names if n] for names in found if any(names)), [])
         if call is not None:
             operands = [name for name in call.operands if name is not None]
             symbols = [
@@ -304,6 +307,20 @@ class TraceRecorder(TraceWriter):
             node, told = self.nodes[-1], f"{type(error).__name__}: {error}"
             node |= {"label": {"base": self.map.line(span)}, "name": told, "expr": []}
             self.steps[-1]["formula"] = []
+
+    def _refused(self, error: BaseException) -> list[str]:
+        """The operands that a function of the library has refused before its operation began:
+        constants, too. Of the functions that were at work, that with most tensors tells them.
+        """
+        calls = called_by_users(error)
+        most: list[Tensor] = max(map(tensors_in, calls[1:]), key=len, default=[])
+        self._raised_in = calls[:1]
+        names = []
+        for tensor in most:
+            with suppress(AutogradError):  # made on the way, inside the function
+                names.append(self.name_of(tensor))
+        self._raised_in = []
+        return list(dict.fromkeys(name for name in names if name))
 
     def fail_back(self, error: BaseException) -> bool:
         """A rule of the reverse pass raised: the Trace ends at its operation. False if it was none

@@ -357,7 +357,7 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
     for f, line, kind, operands in (
         (engine_error, 3, "ShapeError", ["v1", "w"]),
         (inner_error, 2, "KeyError", ["x"]),
-        (outer_error, 2, "ShapeError", ["v2"]),
+        (outer_error, 2, "ShapeError", ["v2", "c1"]),
         (python_error, 3, "RuntimeError", []),
     ):
         arguments = ([1.0, 2.0], [[1.0, 2.0, 3.0]]) if f is engine_error else (1.0, 2.0)
@@ -374,6 +374,30 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
         assert trace["steps"][-1]["node"] == last["id"] and not trace["steps"][-1]["writes"]
         assert text is None or text_of(last["expr"]) == text
         assert not any(n.get("dangling") for n in trace["nodes"]), "nothing led anywhere yet"
+
+
+WEIGHT = mg.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("f", "operands"),
+    [
+        (lambda x: x @ [1.0, 2.0, 3.0], ["x", "c1"]),
+        (lambda x: [1.0, 2.0, 3.0] @ x, ["c1", "x"]),
+        (lambda x: (x * 2) @ WEIGHT, ["v1", "WEIGHT"]),
+        (lambda x: mg.cat([x, x.T, [1.0, 2.0]]), ["x", "v1", "c1"]),
+        (lambda x: mg.nn.functional.linear(x, mg.ones(2, 3), WEIGHT), ["x", "c1", "WEIGHT"]),
+        (lambda x: x.reshape([5]), ["x"]),
+        (lambda x: mg.add(x, [1.0, 2.0, 3.0]), ["x", "c1"]),
+    ],
+)
+def test_a_refused_operation_has_its_constants_as_operands(f, operands):
+    trace = validate(trace_function(f, [[1.0, 2.0], [3.0, 4.0]], partial=True))
+    last = trace["nodes"][-1]
+    assert last["failed"]
+    assert [e["src"] for e in trace["edges"] if e["dst"] == last["id"]] == operands
+    assert trace["steps"][-1]["reads"] == [[name, "v"] for name in operands]
+    assert {n["id"]: n["kind"] for n in trace["nodes"]}[operands[-1]] in ("input", "const")
 
 
 def test_what_fails_stands_in_the_round_the_call_and_the_module_in_which_it_fails():
