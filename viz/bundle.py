@@ -222,7 +222,7 @@ _WORDS_OF = {
     "checkpoints": "memory(?:Twice|Again|Gone|Drop)$", "dangling": "dangling",
     "cast": "fn_cast$", "where": "fn_where$", "log": "hintBase$", "angles": "hintDegrees$",
     "trainings": "(?:sizes|path)$", "unplaced": "noLayout$", "stepless": "empty$",
-    "growing": "unborn$",
+    "growing": "unborn$", "nonfinite": "atStep$",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")

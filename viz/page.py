@@ -374,6 +374,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has |= {name: name in operations for name in ("cast", "where", "log")}
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
     has |= {"unplaced": not trace.get("layout"), "stepless": not trace["steps"]}
+    has["nonfinite"] = any("nonfinite" in step for step in trace["steps"])
     has["trainings"] = False
     has |= {"growing": any("add" in step for step in trace["steps"]), "passes": "passes" in trace}
     has["problem"] = False  # the document was checked before it was put in the page

@@ -1275,11 +1275,11 @@ def test_a_place_without_a_value_says_why_and_is_left_again(show, visit):
     [
         (
             "en",
-            "3 / 10: v1 = ln x = NaN. ln x is defined only where x > 0; this gives NaN.",
+            "At step 3: v1 = ln x = NaN. ln x is defined only where x > 0; this gives NaN.",
         ),
         (
             "zh",
-            "3 / 10: v1 的值是 ln x = NaN。 ln x 只在 x > 0 时有定义，这里得到 NaN。",
+            "第 3 步：v1 的值是 ln x = NaN。 ln x 只在 x > 0 时有定义，这里得到 NaN。",
         ),
     ],
 )
@@ -1456,12 +1456,22 @@ def test_each_channel_of_a_layer_is_a_map_whose_cells_can_be_seen(show, channels
     assert [cells for cells, _ in maps] == 4 * [100] and min(side for _, side in maps) >= 5
 
 
+@pytest.mark.parametrize("number", [".mg-node{} [data-col='v'] .mg-value", "tr{} [data-col='v']"])
+@pytest.mark.parametrize("matrix", [True, False])
+def test_a_click_on_a_number_of_an_array_opens_the_arrays_of_its_step(show, number, matrix):
+    x = [[1.0, 2.0], [3.0, 4.0]] if matrix else 2.0
+    trace = trace_function(lambda x: mg.sum(x * x), x, mode="reverse")
+    viewer = show(trace, 1280, 800, step=len(trace["steps"]))
+    viewer.locator(".mg-node[data-node='v1'] .mg-heading").click()
+    assert view(viewer, "arrays").count() == 0, "the card itself goes to its step"
+    viewer.locator(number.format("[data-node='v1']")).click()
+    assert step_of(viewer) == 2 and view(viewer, "arrays").count() == matrix
+    assert not matrix or "v1 · value · written" in view(viewer, "arrays").inner_text()
+
+
 def test_a_click_on_the_map_of_a_card_opens_the_arrays_of_the_step_that_wrote_it(show, channels):
     viewer = show(channels, 1280, 800, step=8)
     card = viewer.locator(".mg-graph [data-node='v2'] [data-col='v']")
-    card.locator(".mg-value").click()
-    assert view(viewer, "arrays").count() == 0 and step_of(viewer) < 8
-    to(viewer, 8)
     card.locator(".mg-heat-ground").click(force=True)  # its cells lie over it
     assert view(viewer, "arrays").is_visible()
     assert step_of(viewer) == next(

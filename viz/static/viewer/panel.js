@@ -143,7 +143,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     // on the stage Space takes a step, too
     const keys = ready === "ready" && say.closest(".mg-stage") ? "readyStage" : ready;
     const odd = preview && steps.find((one) => one.nonfinite); // why the preview has a NaN
-    if (odd) return `${steps.indexOf(odd) + 1} / ${n}: ${sentence(odd, t, names)}`;
+    if (odd) return t("atStep", { k: steps.indexOf(odd) + 1, say: sentence(odd, t, names) });
     return k ? "" : t(n ? keys : "empty", { n });
   }
   // On the stage a long formula is written smaller: the graph needs the height. What cannot be

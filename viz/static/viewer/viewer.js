@@ -414,14 +414,14 @@ function show(el, given, options, t) {
       found = steps.flatMap((step, i) => (fills(step) ? i + 1 : [])),
       written = stateAt(k).has(key(id, wanted)) && found.findLast((i) => i <= k);
     clock.move(written || (found.find((i) => i > k) ?? found.at(-1) ?? k));
+    if (column && trace.nodes.find((node) => node.id === id)?.shape?.length)
+      views.set("arrays", true); // of a click on its number
   }
   graph?.svg.addEventListener("click", (e) => {
     const id = nodeAt(e.target);
     if (!id) return;
     root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
     jumpTo(id, columnAt(e.target));
-    // its cells are small
-    if (e.target.closest(".mg-heat") && !graph.isGroup(id)) views.set("arrays", true);
   });
   const rounds = () => roundSteps(trace);
   listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close });
