@@ -212,11 +212,15 @@ def training_step(
 
 
 def traced_in_reverse(f: Callable[..., Any], inputs: Sequence[Any]) -> Mapping[str, Any]:
-    """The Trace of a function's reverse pass, by minigrad or, of a function of PyTorch, by that."""
-    from minigrad.watch import trace_function
+    """The Trace of a function's reverse pass, by minigrad or, of a function of PyTorch, by that.
+    Plain numbers are float64 but for a Module: sums in float32 differ with their order.
+    """
+    from minigrad.watch.trace import record
 
-    found = _of_torch(f, inputs, None, {}, sys._getframe(1))
-    return trace_function(f, *inputs, mode="reverse") if found is None else found
+    if (found := _of_torch(f, inputs, None, {}, sys._getframe(1))) is not None:
+        return found
+    held = f.parameters() if isinstance(f, Module) else ()
+    return record(f, inputs, "reverse", parameters=held).document(None)
 
 
 def _of_torch(

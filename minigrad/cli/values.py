@@ -8,7 +8,8 @@ import warnings
 from typing import Any
 
 from minigrad import backend, expression, functions
-from minigrad.cli.target import Formula, UsageError
+from minigrad.cli.target import Formula, PythonFunction, UsageError
+from minigrad.watch.held_arrays import dtype_of_numbers
 
 MAX_VALUE_CHARACTERS = 100_000
 
@@ -34,7 +35,12 @@ def arguments(formula: Formula, words: list[str]) -> list[Any]:
             f"{formula.source!r} has no variable to differentiate with respect to; write one"
             " in, for example x"
         )
-    return [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
+    dtype = (
+        dtype_of_numbers(formula.function)
+        if isinstance(formula, PythonFunction)
+        else backend.float64
+    )
+    return [functions.tensor(values[name], dtype=dtype) for name in formula.names]
 
 
 def bindings(words: list[str], formula: Formula, what: str) -> dict[str, Any]:

@@ -67,7 +67,10 @@ EXPLAINED = {
     "unsqueeze": "unsqueeze(a, axis k) gives a an axis of size 1.",
     "reshape": "reshape(a, shape s) puts the same entries into the shape s.",
     "scatter": "scatter(a at i) puts the entries of a at the places i of zeros.",
-    "cast": "cast(a, t) gives a the dtype t; a plain number as input is float64 at first.",
+    "cast": (
+        "cast(a, t) gives a the dtype t; a plain number as input is float64, unless all tensors of"
+        " the function have another dtype."
+    ),
     "where": "where(c, a, b) takes a where c holds, and b elsewhere.",
     "one_hot": "one_hot k is 1 at the place k, and 0 elsewhere.",
     "conv_transpose": "conv_transpose(a, w) adds w, times each entry of a, to its window.",

@@ -23,6 +23,7 @@ from ..func.tree import flatten
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
 from .cycle_collector import fewer_collections
+from .held_arrays import dtype_of_numbers
 from .source_map import written_by_user
 from .trace_recorder import TraceRecorder
 
@@ -43,10 +44,10 @@ def trace_function(
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
-    args: numbers and lists of numbers (traced in double precision, or in the dtype of the
-    parameters where f is a Module), arrays or tensors (keep their dtype; f gets fresh tensors), and
-    dicts of these, which may be nested: each value is an input with a name of its own, "p.W" for
-    p["W"], in `tangents`, too.
+    args: numbers and lists of numbers (traced in double precision, or in the one floating dtype of
+    the tensors and arrays that f names, among them parameters, and is given), arrays or tensors
+    (keep their dtype; f gets fresh tensors), and dicts of these, which may be nested: each value is
+    an input with a name of its own, "p.W" for p["W"], in `tangents`, too.
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
     or "both" (default: "both" of single numbers and where tangents are given, else "reverse", as
     an array has no direction that is better than another).
@@ -89,17 +90,14 @@ def record(
     """As `trace_function`; what has been recorded, to which more may be added.
 
     by_inputs: whether the arguments are differentiated by, not only parameters. parameters: those
-    whose dtype plain numbers have (default: a Module's own).
+    whose dtype plain numbers have (default: what f holds).
     """
     __tracebackhide__ = True
     if mode is not None and mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
     given = dict(zip(argument_names(f, len(args), names), args, strict=True))
     values, rebuild = flatten(given, (dict,))
-    if parameters is None:
-        module: Any = getattr(f, "__self__", f)
-        parameters = module.parameters() if hasattr(module, "named_parameters") else ()
-    dtype = _dtype_of(parameters)
+    dtype = dtype_of_numbers(f, values, parameters)
     labels, inputs = [*_named(given)], [as_input(value, dtype) for value in values]
     if len(set(labels)) < len(labels):
         raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
@@ -248,13 +246,6 @@ def _named(structure: Mapping[Any, Any], path: str = "") -> Iterator[str]:
             yield from _named(part, f"{path}{key}.")
         else:
             yield f"{path}{key}"
-
-
-def _dtype_of(parameters: Iterable[Tensor]) -> Any:
-    """The dtype of plain numbers: that of all parameters, or float64, so that the shown digits are
-    right."""
-    found = {p.dtype for p in parameters if p.dtype.kind == "f"}
-    return found.pop() if len(found) == 1 else backend.float64
 
 
 def as_input(value: Any, dtype: Any = backend.float64) -> Tensor:

@@ -1118,6 +1118,16 @@ def test_where_a_hint_mends_the_formula_no_file_is_offered(command):
     assert "mine.py" not in command("trace", "x^2", "x=2")[2]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_have_the_dtype_of_what_a_function_in_a_file_holds(command, tmp_path, dtype):
+    text = (
+        f"import minigrad as mg\ny = mg.ones(2, dtype=mg.{dtype})\ndef f(x): return (x * y).sum()"
+    )
+    (tmp_path / "mine.py").write_text(text)
+    line = ("trace", f"{tmp_path / 'mine.py'}:f", "x=[1, 2]", "--format", "json")
+    assert {node["dtype"] for node in json.loads(command(*line)[1])["nodes"]} == {dtype}
+
+
 def test_a_film_tells_how_far_it_is_unless_it_is_to_be_quiet(command, tmp_path, monkeypatch):
     needs("matplotlib")
     monkeypatch.setattr("minigrad.cli.progress.PAUSE", 0.0)

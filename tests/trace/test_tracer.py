@@ -329,6 +329,51 @@ def test_plain_numbers_have_the_dtype_of_a_modules_parameters(bound):
         assert "cast" not in [node.get("op") for node in trace["nodes"]]
 
 
+PLACES = {
+    "module": "y = one\ndef f(x): return x * y",
+    "a function that it calls": "y = one\ndef g(x): return x * y\ndef f(x): return g(x)",
+    "inner function": "y = one\ndef f(x): return (lambda u: u * y)(x)",
+    "closure": "def made(y): return lambda x: x * y\nf = made(one)",
+    "defaults": "def f(x, y=one): return x * y",
+    "keyword defaults": "def f(x, *, y=one): return x * y",
+    "list": "data = [(2, one)]\ndef f(x): return x * data[0][1]",
+    "dict": "data = {'y': one}\ndef f(x): return x * data['y']",
+    "partial": "import functools\ndef g(y, x): return x * y\nf = functools.partial(g, one)",
+    "method": "class A:\n  def f(self, x): return x * self.y\na = A(); a.y = one\nf = a.f",
+    "object": "class A:\n  def __call__(self, x): return x * self.y\nf = A(); f.y = one",
+    "parameters": "net = nn.Linear(1, 1).to(one.dtype)\ndef f(x): return net(x)",
+    "array": "y = one.numpy()\ndef f(x): return x * y",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_plain_numbers_have_the_dtype_of_what_a_function_holds(place):
+    for dtype in (mg.float32, mg.float64):
+        space = {"one": mg.ones(1, dtype=dtype), "nn": nn, "__name__": "mine"}
+        space["unused"] = mg.ones(1, dtype=mg.float16)
+        exec(PLACES[place], space)
+        trace = trace_function(space["f"], [2.0], mode="primal", names=["x"])
+        assert {node["dtype"] for node in trace["nodes"]} == {str(dtype).split(".")[-1]}
+
+
+def test_plain_numbers_stay_float64_where_a_float64_takes_part():
+    y, z = mg.ones(1), mg.ones(1, dtype=mg.float64)
+
+    def dtypes(f, *args):
+        nodes = trace_function(f, *args, mode="primal")["nodes"]
+        return [n["dtype"] for n in nodes if n["id"] in ("a", "b")]
+
+    assert dtypes(lambda a: a * y, 0.1) == ["float32"]
+    assert dtypes(lambda a: a * y * z, 0.1) == ["float64"], "two dtypes are held"
+    assert dtypes(lambda a: a * y * z.numpy(), 0.1) == ["float64"]
+    assert dtypes(lambda a, b: a * b * y, 0.1, z) == ["float64", "float64"], "one is given"
+    assert dtypes(lambda a, b: a * b * y, 0.1, np.ones(1)) == ["float64", "float64"]
+    assert dtypes(lambda a, b: a * b * y, 0.1, y) == ["float32", "float32"]
+    assert dtypes(lambda a: a * 2, 0.1) == ["float64"], "nothing is held"
+    many = [mg.ones(1) for _ in range(3_000)]
+    assert dtypes(lambda a: a * many[0], 0.1) == ["float64"], "too much is held"
+
+
 def test_casts_to_a_common_dtype_are_operations():
     trace = traced(
         lambda a, b: (a * b).sum(), np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0])

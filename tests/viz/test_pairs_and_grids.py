@@ -365,6 +365,20 @@ def test_of_two_functions_the_code_that_made_the_difference_is_told():
     assert made({**a, "source": None}, b) is None
 
 
+def test_functions_are_compared_in_float64_whatever_they_hold():
+    weights = mg.tensor([0.1, 0.2, 0.3])
+    mine = [weight.item() for weight in weights]
+
+    def f(x):
+        return (weights * x).sum().exp()
+
+    def g(x):
+        return mg.exp(mine[0] * x + mine[1] * x + mine[2] * x)
+
+    found = viz.compare(f, g, 7.3)
+    assert {node["dtype"] for node in found.first["nodes"] if node["id"] == "x"} == {"float64"}
+
+
 def test_of_a_wrong_contribution_the_code_of_the_operation_that_sends_is_told():
     class Slope(mg.autograd.Function):
         @staticmethod

@@ -327,7 +327,9 @@ export const TEXTS = {
     fn_unsqueeze: "unsqueeze(a, axis k) gives a an axis of size 1.",
     fn_reshape: "reshape(a, shape s) puts the same entries into the shape s.",
     fn_scatter: "scatter(a at i) puts the entries of a at the places i of zeros.",
-    fn_cast: "cast(a, t) gives a the dtype t; a plain number as input is float64 at first.",
+    fn_cast:
+      "cast(a, t) gives a the dtype t; a plain number as input is float64, unless all tensors of " +
+      "the function have another dtype.",
     fn_where: "where(c, a, b) takes a where c holds, and b elsewhere.",
     fn_one_hot: "one_hot k is 1 at the place k, and 0 elsewhere.",
     fn_conv_transpose: "conv_transpose(a, w) adds w, times each entry of a, to its window.",
@@ -824,7 +826,7 @@ export const TEXTS = {
     fn_unsqueeze: "unsqueeze(a, axis k) 给 a 增加一个大小为 1 的轴。",
     fn_reshape: "reshape(a, shape s) 把同样的各项排成形状 s。",
     fn_scatter: "scatter(a at i) 把 a 的各项放到全零数组的位置 i 上。",
-    fn_cast: "cast(a, t) 把 a 转换为数据类型 t；直接输入的数起初是 float64。",
+    fn_cast: "cast(a, t) 把 a 转换为数据类型 t；直接输入的数是 float64，除非函数的张量都是另一种数据类型。",
     fn_where: "where(c, a, b) 在 c 成立处取 a，其余取 b。",
     fn_one_hot: "one_hot k 在位置 k 为 1，其余为 0。",
     fn_conv_transpose: "conv_transpose(a, w) 把核 w 乘以 a 的每一项，加到它的窗口上。",
