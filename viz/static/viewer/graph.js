@@ -34,7 +34,8 @@ const STROKE = constants.number.stroke; // half the stroke of a card that is wri
 const LEGIBLE = 0.68,
   SMALL = 0.75,
   COMFORTABLE = 0.85,
-  LEAST_ON_STAGE = 1 / 735;
+  LEAST_ON_STAGE = 1 / 735,
+  SHRUNK = 0.8; // of that, at which the whole graph is shown all the same
 const LINE_SHARES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
@@ -176,7 +177,7 @@ export function drawGraph(
   function filling() {
     const found = largest(),
       least = leastOnStage();
-    if (scaleNow(found) >= least) return found;
+    if (entire || scaleNow(found) >= SHRUNK * least) return found;
     const [across, down] = spaceNow(),
       several = inLines(flat, joined, across / least),
       one = squeezed(flat, 0),
@@ -187,7 +188,7 @@ export function drawGraph(
         single.filter((step) => scaleOf(step, across, down, nodes) < least).length;
     return fits && apart(several) <= apart(one) ? several : one;
   }
-  const leastOnStage = () => scroll.closest(".mg-stage").clientHeight * LEAST_ON_STAGE;
+  const leastOnStage = () => scroll.closest(".mg-root").clientHeight * LEAST_ON_STAGE;
   function spaceNow() {
     const strips = strip.getBoundingClientRect().height; // gone where all fits
     return [scroll.clientWidth - 2, (onStage ? scroll.clientHeight + strips : highest()) - 2];
@@ -227,6 +228,7 @@ export function drawGraph(
   const long = (across) => flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5);
   // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged(stage) {
+    if (onStage !== stage) entire = byReader = false;
     onStage = stage;
     const found = placed(),
       breaks = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
@@ -391,15 +393,15 @@ export function drawGraph(
   // ---- zoom and place
   function zoomTo(to) {
     const { scrollLeft, clientWidth: across } = scroll,
-      centre = (scrollLeft + across / 2) / zoom;
-    const tall = (scroll.clientHeight - 2) / place.height;
-    zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole(), tall), to));
+      centre = (scrollLeft + across / 2) / zoom,
+      down = spaceNow()[1]; // the strip goes where all fits
+    zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole(), down / place.height), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     const fits = place.width * zoom <= across + 1;
     strip.style.height = `${stripTall(across)}px`;
     if (scrollLeft || !fits) scroll.scrollLeft = centre * zoom - across / 2;
-    const gone = fits && (!place.lines || place.height * zoom <= scroll.clientHeight + 1);
+    const gone = fits && (!place.lines || place.height * zoom <= down + 3);
     strip.classList.toggle("mg-gone", gone);
     if (!gone || onStage) showPart();
   }
@@ -454,10 +456,10 @@ export function drawGraph(
   }
   const highest = () => parseFloat(getComputedStyle(scroll).maxHeight) || Infinity; // in pixels
   // All of it at once, and, asked again, back. In which lines it is largest is found, unless all
-  // of it is seen as it stands; the stage shows as much as can be read.
+  // of it is seen as it stands.
   function fitAll() {
-    const all = Math.min(1, whole(), (highest() - 2) / place.height),
-      seen = onStage || (!entire && all >= (place.lines ? COMFORTABLE : LEGIBLE));
+    const all = onStage ? scaleNow() : Math.min(1, whole(), (highest() - 2) / place.height),
+      seen = !onStage && !entire && all >= (place.lines ? COMFORTABLE : LEGIBLE);
     entire = !seen && Math.abs(zoom - all) > 0.005;
     byReader = false;
     changed();
@@ -488,7 +490,9 @@ export function drawGraph(
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
     if (!scroll.clientWidth || byReader) return;
-    zoomTo(Math.max(scaleNow(place), leastOnStage()));
+    const all = scaleNow(place),
+      least = leastOnStage();
+    zoomTo(entire || all >= SHRUNK * least ? all : least);
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
