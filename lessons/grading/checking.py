@@ -21,7 +21,7 @@ from .feedback import Feedback, Line
 from .forbidden import watching
 from .judge import Judgement, smallest_case, unfit, weigh
 from .local import run_cases
-from .words import sentence
+from .words import in_four_digits, sentence
 
 
 def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None = None) -> Feedback:
@@ -108,6 +108,8 @@ def feedback_of(
         and "" not in kinds
     ):
         feedback.status = "trouble"
+    if judgement.misconception:  # what helps most comes first
+        feedback.lines.append(Line("note", judgement.misconception["say"]))
     if judgement.smallest and not exercise.is_value:
         mark = "trouble" if feedback.status == "trouble" else "wrong"
         feedback.lines.append(Line(mark, smallest_case(judgement.smallest, "`{}`".format)))
@@ -128,8 +130,7 @@ def feedback_of(
                 f"The first wrong node is {judgement.where['node']}. {judgement.where['say']}",
             )
         )
-    if judgement.misconception:
-        feedback.lines.append(Line("note", judgement.misconception["say"]))
+    feedback.lines = [Line(kind, in_four_digits(text)) for kind, text in feedback.lines]
     feedback.trace, feedback.step = judgement.trace, judgement.step
     feedback.reference = judgement.reference
     how = exercise.checked or "No answers are kept here."

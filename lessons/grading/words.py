@@ -149,6 +149,25 @@ def shown(value: Any, most: int = 80) -> str:
     return _cut(repr(value[: most + 1] if isinstance(value, str) else value), most)
 
 
+_DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[-+]?\d+)?(?!\.?\w)")
+
+
+def in_four_digits(text: str) -> str:
+    """A sentence with its decimals in four digits, as the pictures write them; as it is, where two
+    of its numbers would be written alike.
+    """
+    found = set(_DECIMAL.findall(text))
+    brief = {number: _in_four_digits(number) for number in found}
+    if len(set(brief.values())) < len({float(number) for number in found}):
+        return text
+    return _DECIMAL.sub(lambda number: brief[number[0]], text)
+
+
+def _in_four_digits(number: str) -> str:
+    value = float(number)
+    return f"{value:.0f}" if "e" not in number and value >= 1e4 else f"{value:.4g}"
+
+
 def as_rows(value: dict[str, Any], most: int = 200) -> str:
     """A dictionary of numbers as "x1 = 3, v1 = 0.5": for what a function or a class was found to
     give, name by name.

@@ -195,7 +195,10 @@ FACTOR = "It looks as if you lost a constant factor"
     ],
 )
 def test_each_of_the_two_steps_has_its_own_hint_with_its_name(first, second, says):
-    (note,) = [line.text for line in check("best_step", first, second).lines if line.kind == "note"]
+    told = check("best_step", first, second).lines
+    (note,) = [line.text for line in told if line.kind == "note"]
+    assert told[0].text == note, "what helps most comes first"
+    assert not re.search(r"[1-9]\d*\.\d{4}|0\.0*[1-9]\d{4}", " ".join(line.text for line in told))
     assert all(one in note for one in says)
     assert note.count("It looks as if") == len(says)
 
