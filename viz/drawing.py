@@ -239,9 +239,10 @@ def drawing_class() -> Any:
             found = _picture(self)
             inside = _svg(found, self, inline=True)
             least = f'<svg style="min-width:{READABLE * found.width:.0f}px"'
+            shown = inside.replace("<svg", least, 1)
             return {
                 "image/svg+xml": _svg(found, self),
-                "text/html": f'<div style="overflow:auto">{inside.replace("<svg", least, 1)}</div>',
+                "text/html": f'<div style="overflow:auto" tabindex="0">{shown}</div>',
             }
 
         def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:

@@ -421,7 +421,9 @@ def difference(
     the two, which are called ``names``.
     """
     if found is None:
-        return t("pairSame")
+        first, second = names
+        named = {first, second}.isdisjoint((t("pairFirst"), t("pairSecond")))
+        return t("pairSameNamed", first=first, second=second) if named else t("pairSame")
     # the one of the two that has an operation alone is named
     alone = not found.column and found.kind != "structure" and not isinstance(found.expected, int)
     said = _difference(trace, found, t, names) if t.foreign or alone else found.say

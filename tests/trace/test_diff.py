@@ -349,7 +349,7 @@ def test_a_value_made_in_more_steps_is_the_same_value(f, within):
         beside = shown.document["union"]["beside"]
         assert [*beside["within"].values()] == [both[::order] for both in within.values()]
         assert beside["cells"] == [] and {*beside["only"].values()} == {1 if order == 1 else 0}
-        assert repr(shown) == "The two traces agree in every value."
+        assert repr(shown) == "a and b agree in every value."
         born = [node["id"] for node in shown.document["union"]["nodes"]]
         ends = [(edge["src"], edge["dst"]) for edge in shown.document["union"]["edges"]]
         assert all(born.index(src) < born.index(dst) for src, dst in ends)
