@@ -8,7 +8,8 @@ how many nodes before its own its step names a node; a number's, which of the st
 (those that it writes, and those of its contributions), or after these of ``numbers``, it is. The
 nodes that a step reads and writes are counted from its own, too, its own from that of the step
 before, edges from the last one of the steps before, and an edge's source from its end, which is
-counted from that of the edge before. static/viewer/packed.js undoes it.
+counted from that of the edge before. static/viewer/packed.js undoes it. A
+round of a loop loses its label, which is its number again.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
     lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
-    if "blocks" in trace:  # a round's label is its number
+    if "blocks" in trace:
         bare = lambda one: {key: v for key, v in one.items() if key != "label"}
         lists["blocks"] = [bare(b) if b["kind"] == "round" else b for b in trace["blocks"]]
     return {**trace, "formulas": templates.found(), **lists}

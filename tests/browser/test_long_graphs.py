@@ -378,6 +378,8 @@ def test_a_graph_that_is_seen_whole_stands_in_the_lines_in_which_it_is_largest(s
     stage = viewer.evaluate(scale)
     viewer.page.keyboard.press("+")
     viewer.page.keyboard.press("0")
+    assert not graph.evaluate(cut), "all of it, on the stage too"
+    viewer.page.keyboard.press("0")
     assert viewer.evaluate(scale) == pytest.approx(stage, abs=0.01)
     viewer.page.keyboard.press("f")
     viewer.page.wait_for_function("() => !document.fullscreenElement")

@@ -533,7 +533,9 @@ def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
         getComputedStyle(root.querySelector(part)))
         .map(({ fill, stroke, opacity }) => [fill, stroke, opacity])"""
     found = viewer.locator(".mg-sum").all_text_contents()
-    assert found == ["v5=11.65", "x¯1=5.5", "x¯2=1.716"], "the panel says what will be found"
+    assert found == ["v5=11.65", "v˙5=5.5", "x¯1=5.5", "x¯2=1.716"], (
+        "the panel says what will be found"
+    )
     faint, mark = viewer.evaluate(look)
     assert len(values()) == 21 and "11.65" in values() and faint[2] == "1", "it can be read"
     assert not any(viewer.locator("td.mg-num").all_text_contents()), "the table says what is known"

@@ -137,7 +137,7 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
     press(page, "?")
     assert (
         viewer.locator(".mg-help").is_visible()
-        and "a node's step in this pass" in viewer.locator(".mg-help").inner_text()
+        and "go to the step of a node or number" in viewer.locator(".mg-help").inner_text()
     )
     press(page, "Escape")
     assert (

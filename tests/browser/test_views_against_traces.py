@@ -236,7 +236,7 @@ def hold(trace, show, visit):
             assert "disagree" not in here["cut"], place
         if here["memory"] and not buffers:
             number, unit, count = re.search(
-                r"pass: ([\d.]+) (\w+) in (\d+) values?", here["memory"]
+                r"adjoints: ([\d.]+) (\w+) in (\d+) values?", here["memory"]
             ).groups()
             expected, names = held[k]
             assert int(count) == len(names), place
