@@ -69,6 +69,7 @@ class Tree:
         code = trace["source"]["code"] if trace.get("source") else ""
         self._code: list[str] = code.split("\n")
         self._users: dict[str, list[str]] = {}
+        self._user_of = {edge["id"]: edge["dst"] for edge in trace["edges"]}
         for edge in trace["edges"]:
             self._users.setdefault(edge["src"], []).append(edge["dst"])
         self._paths = {node["id"]: self._path(node) for node in nodes}
@@ -316,11 +317,11 @@ class Tree:
                 return found
             found.update(group.id for group in most)
 
-    def at_work(self, step: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> set[str]:
+    def at_work(self, step: Mapping[str, Any]) -> set[str]:
         """The groups around the node that a step writes, and around the operation whose rule it
-        applies. edges: of the Trace.
+        applies.
         """
-        around = {step["node"], *(e["dst"] for e in edges if e["id"] in step["edges"][:1])}
+        around = {step["node"], *(self._user_of.get(e, step["node"]) for e in step["edges"][:1])}
         groups = (one for one in self.groups.values() if one.kind != "library")
         return {one.id for one in groups if not around.isdisjoint(one.leaves)}
 
@@ -385,7 +386,7 @@ def grouped_at(
     for step in steps:
         opened = set(at_first)
         for one in trace["steps"][step - 1 : step] if groups == "auto" and step else ():
-            opened.update(tree.at_work(one, trace["edges"]))
+            opened.update(tree.at_work(one))
         shown = tuple(tree.shown(opened))
         if shown not in known:
             closed = any(item in tree.groups for item in shown)

@@ -8,8 +8,8 @@ how many nodes before its own its step names a node; a number's, which of the st
 (those that it writes, and those of its contributions), or after these of ``numbers``, it is. The
 nodes that a step reads and writes are counted from its own, too, its own from that of the step
 before, edges from the last one of the steps before, and an edge's source from its end, which is
-counted from that of the edge before. static/viewer/packed.js undoes it. A
-round of a loop loses its label, which is its number again.
+counted from that of the edge before. static/viewer/packed.js undoes it. A round of a loop loses its
+label, which is its number again.
 """
 
 from __future__ import annotations

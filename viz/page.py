@@ -352,31 +352,31 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     """What a Trace has nothing for: the largest views, as their own `ready` says, and parts of the
     viewer (:data:`minigrad.viz.bundle.INSTEAD`).
     """
-    nodes = trace["nodes"]
+    nodes, steps = trace["nodes"], trace["steps"]
+    told = {key for step in steps for key in step}
     has = {
         name: any(node.get(part) for node in nodes)
         for name, part in (("arrays", "shape"), ("element", "terms"), ("buffers", "memory"))
     }
     has["jacobian"] = bool(trace.get("jacobian"))
     has["beside"] = "beside" in trace
-    decides = any("decides" in one for one in (*nodes, *trace["steps"]))
+    decides = "decides" in told or any("decides" in node for node in nodes)
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     rounds = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["rounds"] = rounds and (has["groups"] or has["source"])  # elsewhere they are not shown
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
-    has["fails"] = "error" in trace or any("fails" in step for step in trace["steps"])
-    again = lambda step: step["phase"] == "free" or step.keys() & {"keep", "drops"}
-    has["checkpoints"] = any(map(again, trace["steps"]))
+    has["fails"] = "error" in trace or "fails" in told
+    again = not told.isdisjoint(("keep", "drops"))
+    has["checkpoints"] = again or any(step["phase"] == "free" for step in steps)
     has["dangling"] = any(node.get("dangling") for node in nodes)
     operations = {node.get("op") for node in nodes}
     has |= {name: name in operations for name in ("cast", "where", "log")}
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
-    has |= {"unplaced": not trace.get("layout"), "stepless": not trace["steps"]}
-    has["nonfinite"] = any("nonfinite" in step for step in trace["steps"])
+    has |= {"unplaced": not trace.get("layout"), "stepless": not steps}
+    has |= {"growing": "add" in told, "nonfinite": "nonfinite" in told, "passes": "passes" in trace}
     has["trainings"] = False
-    has |= {"growing": any("add" in step for step in trace["steps"]), "passes": "passes" in trace}
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

@@ -15,7 +15,7 @@ from minigrad.viz.page import overview_page
 import minigrad as mg
 from minigrad.watch import trace_function
 from tests.browser.conftest import layouts_of, to
-from tests.helpers.trace_samples import all_samples
+from tests.helpers.trace_samples import all_samples, half_sines
 
 pytestmark = pytest.mark.browser
 
@@ -288,14 +288,7 @@ def test_long_graphs_can_be_shown_in_one_line(show, visit):
 def test_all_rounds_of_a_loop_stand_in_lines_though_a_wire_crosses_them(show):
     """The wire of x sinks below each round, so that one line of all was 441 units high and stayed
     one line (November 2026)."""
-
-    def rounds(x):
-        y = x
-        for _ in range(50):
-            y = mg.sin(y) * 0.5 + x
-        return y
-
-    trace = trace_function(rounds, 0.7, mode="reverse")
+    trace = trace_function(half_sines(50), 0.7, mode="reverse")
     viewer = show(trace, 1280, 800, step=2 * len(trace["steps"]) // 3)
     viewer.get_by_role("button", name="Open all").click()
     graph = viewer.locator(".mg-graph")

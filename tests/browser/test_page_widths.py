@@ -14,7 +14,7 @@ import minigrad.nn.functional as F
 from minigrad import nn, viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, step_of, to
-from tests.helpers.trace_samples import all_samples
+from tests.helpers.trace_samples import all_samples, half_sines
 
 pytestmark = pytest.mark.browser
 
@@ -313,17 +313,11 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
 def test_a_graph_that_would_be_small_takes_two_lines_or_the_width_above_its_table(show):
     """They had scales of 0.70 and 0.71, above 140 empty pixels (November 2026)."""
 
-    def rounds(x):
-        y = x
-        for _ in range(3):
-            y = mg.sin(y) * 0.5 + x
-        return y
-
     def sums(x):
         return (x.sum(0) * x.mean(1).sum()).sum()
 
     matrix = [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]]
-    for trace in (trace_function(rounds, 0.7), trace_function(sums, matrix)):
+    for trace in (trace_function(half_sines(3), 0.7), trace_function(sums, matrix)):
         viewer = show(trace, 1280, 800)
         scale, right, below = viewer.evaluate(SCALE)
         assert scale > 0.8 and right <= 0 and below <= 0
@@ -343,13 +337,7 @@ def test_a_graph_of_few_nodes_is_whole_beside_a_wide_view(show):
 
 
 def test_lines_that_fit_when_they_are_a_little_smaller_are_seen_together(show):
-    def rounds(x):
-        y = x
-        for _ in range(3):
-            y = mg.sin(y) * 0.5 + x
-        return y
-
-    trace = trace_function(rounds, 0.7, mode="reverse")
+    trace = trace_function(half_sines(3), 0.7, mode="reverse")
     scale, right, below = show(trace, 870, 715).evaluate(SCALE)
     assert scale > 0.68 and right <= 0 and below <= 0
 

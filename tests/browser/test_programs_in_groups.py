@@ -11,6 +11,7 @@ import minigrad as mg
 from minigrad import viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, to
+from tests.helpers.trace_samples import half_sines
 
 
 def layer(h, w):
@@ -115,16 +116,9 @@ def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, 
     assert viewer.locator(".mg-node").count() == before, "without following nothing opens"
 
 
-def halves(x):
-    y = x
-    for _ in range(50):
-        y = mg.sin(y) * 0.5 + x
-    return y
-
-
 def test_the_round_whose_operation_is_at_work_is_open_as_the_source_says(show):
     """In the reverse pass too, where it sends to the input, or to the round before it."""
-    trace = trace_function(halves, 0.7, mode="reverse")
+    trace = trace_function(half_sines(50), 0.7, mode="reverse")
     tree, users = Tree(trace), {edge["id"]: edge["dst"] for edge in trace["edges"]}
     viewer = show(trace, 1280, 800)
     back = [k for k, s in enumerate(trace["steps"], 1) if s["edges"] and s["phase"] != "primal"]
@@ -134,14 +128,14 @@ def test_the_round_whose_operation_is_at_work_is_open_as_the_source_says(show):
         [number] = re.findall(r"round (\d+) of 50", source)
         assert f"▾ round {number} of 50" in crumbs, f"step {k}: {crumbs}"
         step = trace["steps"][k - 1]
-        open_now = {tree.groups[id].label for id in tree.at_work(step, trace["edges"])}
+        open_now = {tree.groups[id].label for id in tree.at_work(step)}
         assert f"round {number} of 50" in open_now, f"step {k} of a still: {open_now}"
-        assert users[step["edges"][0]] in tree.shown(set(tree.at_work(step, trace["edges"])))
+        assert users[step["edges"][0]] in tree.shown(set(tree.at_work(step)))
 
 
 def test_on_a_page_that_opens_at_a_step_the_rows_that_it_reads_are_whole(show):
     """Also where the groups of that step have just been opened, and the table has many rows."""
-    trace = trace_function(halves, 0.7, mode="reverse")
+    trace = trace_function(half_sines(50), 0.7, mode="reverse")
     viewer = show(trace, 1280, 800, step=234)
     inside = """(root) => {
       const box = root.querySelector(".mg-tablebox").getBoundingClientRect();

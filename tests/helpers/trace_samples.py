@@ -6,6 +6,7 @@ import copy
 import math
 from functools import cache
 
+import minigrad as mg
 from tests.helpers.hand_tracer import ln, op, sin, trace
 
 SEED_CODE = "def f(x1, x2):\n    a = ln(x1)\n    return a + x1 * x2 - sin(x2)\n"
@@ -17,6 +18,18 @@ SEED_SPANS = {
     "v5": [3, 11, 3, 32],
 }
 HOSTILE = "</script><img src=x onerror=alert(1)><svg onload=alert(2)>\"'&"
+
+
+def half_sines(rounds):
+    """A loop whose rounds all read x: y = sin y · 0.5 + x."""
+
+    def f(x):
+        y = x
+        for _ in range(rounds):
+            y = mg.sin(y) * 0.5 + x
+        return y
+
+    return f
 
 
 def seed():
