@@ -704,7 +704,7 @@ def test_a_picture_that_is_saved_on_the_stage_has_all_cards_whole(show, visit, t
     download.value.save_as(tmp_path / "saved.svg")
     assert cut.count() == faint > 0
     text = (tmp_path / "saved.svg").read_text(encoding="utf-8")
-    assert 'opacity="0.12"' not in text
+    assert 'opacity="0.3"' not in text
     visit.assert_clean()
 
 

@@ -7,7 +7,8 @@ import re
 
 import pytest
 from minigrad.viz.bundle import stylesheet
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.picture.marks import blend, palette
+from minigrad.viz.training import assets
 
 from tests.helpers.tables import in_one_test
 
@@ -70,6 +71,27 @@ def test_text_can_be_read(side, ink, ground):
 def test_lines_can_be_seen(side, line, ground):
     found = contrast(palette()[line][SIDES[side]], palette()[ground][SIDES[side]])
     assert found >= 3, f"{line} on {ground}, {side}: {found:.2f}"
+
+
+def test_a_heat_map_stands_out_from_a_dark_card():
+    cards = ("raised", "sunken", "g-tint")
+    assert min(contrast(palette()["zero"][1], palette()[card][1]) for card in cards) >= 1.5
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_is_faint_can_still_be_seen(side):
+    """Cards that the edge of the stage cuts, and the nodes that the backward pass has not
+    reached."""
+    wire, ground = (palette()[name][SIDES[side]] for name in ("wire", "surface"))
+    for rule in (r"\.mg-cut:not\([^)]*\)", r"\.mg-backward \.mg-off"):
+        opacity = float(re.search(rule + r" \{[^}]*opacity: ([\d.]+)", stylesheet())[1])
+        assert contrast(blend(ground, wire, opacity), ground) >= 1.3, rule
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_block_of_a_legend_has_a_rim_that_can_be_seen(side):
+    rim = re.search(r"\.mt-block \{ stroke: var\(--mt-(\w+)\)", assets.stylesheet())[1]
+    assert contrast(palette()[rim][SIDES[side]], palette()["sunken"][SIDES[side]]) >= 3
 
 
 def test_every_colour_has_a_light_and_a_dark_form_in_one_place():
