@@ -1400,3 +1400,38 @@ def test_where_the_stage_has_four_lines_of_code_the_round_stands_above(show, vis
     assert viewer.locator(".mg-loop").inner_text().strip() == "# round 2 of 2, round 2 of 2"
     plain = trace_function(six_lines, 2.0, 5.0, mode="primal")
     assert not show(plain, 1280, 720).locator(".mg-loop").count()
+
+
+def named(first_hidden_representation, threshold):
+    the_sum_of_all_squares = mg.sum(first_hidden_representation * first_hidden_representation)
+    if the_sum_of_all_squares > threshold:
+        scaled_representation = first_hidden_representation / the_sum_of_all_squares
+        return mg.sum(mg.tanh(scaled_representation.reshape(2, 3, 1)))
+    return the_sum_of_all_squares
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_the_shapes_and_names_on_cards_can_be_read_from_the_last_row_and_fit_them(
+    show, visit, size
+):
+    found = trace_function(named, np.arange(6.0).reshape(2, 3), 2.0)
+    viewer = show(found, *size, step=len(found["steps"]))
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    captions = viewer.locator(".mg-caption").evaluate_all(
+        """all => all.map((e) => {
+            const card = e.parentNode.querySelector(".mg-card").getBoundingClientRect(),
+                { left, right, top, bottom } = e.getBoundingClientRect(),
+                head = e.parentNode.querySelector(".mg-heading").getBoundingClientRect(),
+                letters = parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a;
+            return [e.textContent, letters, left > card.left && right < card.right
+                && top > head.top && bottom < card.bottom];
+        })"""
+    )
+    assert {"(2, 3) float64", "the_sum_of_all_squares"} <= {text for text, *_ in captions}
+    whole = viewer.locator(".mg-cut").count() == 0  # a graph that nearly fits is smaller
+    assert min(letters for _, letters, _ in captions) > size[1] / 58 * (0.8 if whole else 1)
+    assert all(inside for *_, inside in captions), captions
+    assert viewer.locator(".mg-means").is_hidden(), "what it shows has small letters"
+    visit.assert_clean()

@@ -31,7 +31,7 @@ SYMBOL = CARD["symbol"]  # the mark of the column in front of the value
 
 HEAD_FONT = 16.0
 VALUE_FONT = 13.0
-CAPTION_FONT = 10.5
+CAPTION_FONT = 13.0  # on the stage; elsewhere 10.5
 MONOSPACE = 0.61  # advance of a monospace character, in em
 DRAWN = 1.12  # a heading in the widest font, where no viewer squeezes it
 SMALLER = 0.72  # subscripts against the line
@@ -120,7 +120,7 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         heading = text_width(heading_runs(node)) * (DRAWN if "lines" in node else 1.0)
         values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
         longest = max(map(letters, small), default=0) * CAPTION_FONT * 0.56
-        width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, longest + 2 * SIDE)
+        width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, longest + SIDE)
         height = (
             HEAD
             + len(small) * CAPTION
