@@ -516,27 +516,33 @@ def test_source_and_table_end_with_the_window_where_the_graph_is_high_or_long(
 
 def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
     viewer = show(all_samples()["seed"], 1280)
-    values = lambda: [v for v in viewer.locator(".mg-node .mg-value").all_text_contents() if v]
-    look = """root => [".mg-node .mg-value", ".mg-node .mg-mark path"].map((part) =>
+    values = lambda part=".mg-node .mg-value": [
+        v for v in viewer.locator(part).all_text_contents() if v
+    ]
+    look = """root => [".mg-node .mg-value", ".mg-node .mg-mark path", "td.mg-num"].map((part) =>
         getComputedStyle(root.querySelector(part)))
-        .map(({ fill, stroke, opacity }) => [fill, stroke, opacity])"""
+        .map(({ fill, stroke, opacity, color }) => [fill, stroke, opacity, color])"""
+    table = "td.mg-num"
     found = viewer.locator(".mg-sum").all_text_contents()
     assert found == ["v5=11.65", "v˙5=5.5", "x¯1=5.5", "x¯2=1.716"], (
         "the panel says what will be found"
     )
-    faint, mark = viewer.evaluate(look)
+    faint, mark, cell = viewer.evaluate(look)
     assert len(values()) == 21 and "11.65" in values() and faint[2] == "1", "it can be read"
-    assert not any(viewer.locator("td.mg-num").all_text_contents()), "the table says what is known"
+    assert sorted(values(table)) == sorted(values()) and cell[3] == faint[0], "in the table, too"
     labels = [node.get_attribute("aria-label") for node in viewer.locator(".mg-node").all()]
-    assert all("11.65" not in label for label in labels), "and so does what is read aloud"
+    assert all("11.65" not in label for label in labels), "what is read aloud is known"
+    assert viewer.get_by_role("cell", name="11.65").count() == 0, "in the table, too"
     viewer.focus()
     visit.page.keyboard.press("ArrowRight")
-    known, same = viewer.evaluate(look)
+    known, same, cell = viewer.evaluate(look)
     assert len(values()) == 1 and known[0] != faint[0] and same == mark
+    assert values(table) == values() and cell[3] == known[0]
+    assert viewer.get_by_role("cell", name=values()[0], exact=True).count() == 1
     visit.page.keyboard.press("ArrowLeft")
     viewer.get_by_label("View").click()
     viewer.get_by_role("checkbox", name="Predict").check()
-    answers = values() + viewer.locator(".mg-sum").all_text_contents()
+    answers = values() + values(table) + viewer.locator(".mg-sum").all_text_contents()
     assert answers == [], "the answers to a question are not shown"
 
 

@@ -564,7 +564,6 @@ export function drawGraph(
   // this step is in question yet, and the node that it is about alone is marked.
   // Long: each part of the picture takes its marks of the step.
   function update(step, state, preview = null, asked = false) {
-    svg.classList.toggle("mg-preview", Boolean(preview));
     tinyNow?.classList.remove("mg-strip-now");
     tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
     tinyNow?.classList.add("mg-strip-now");

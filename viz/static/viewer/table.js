@@ -41,7 +41,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     from = 0, // the first that is drawn
     tall = ROW_TALL,
     hidden = new Set(), // columns
-    latest = null, // the step and the state that are shown
+    latest = null, // the step and the states that are shown
     rows = new Map(), // those that are drawn
     space = 0, // the height of the box in pixels
     headTall = ROW_TALL,
@@ -214,7 +214,8 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   reserve();
   build();
 
-  function fill(step, state) {
+  // seen: whose values are shown, faintly where they are those of the end.
+  function fill(step, state, seen) {
     for (const element of marked) {
       element.classList.remove("mg-read", "mg-write", "mg-active", "mg-near");
       element.style.inset = "";
@@ -222,14 +223,15 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     marked = [];
     held = [headTall, 0];
     for (const { row, cells, source } of rows.values()) {
-      row.classList.toggle("mg-unborn", state.unborn.has(source));
+      row.classList.toggle("mg-unborn", seen.unborn.has(source));
       for (const [column, cell] of cells) {
-        const value = state.get(key(source, column));
+        const value = seen.get(key(source, column));
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
           said = unlike ? unlikeText(value, other, text, t) : text(value) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
+        cell.ariaHidden = seen !== state; // what is read aloud is known
         if (!setText(cell, said)) continue;
         cell.title = value === undefined ? "" : full(value, t);
         cell.classList.toggle("mg-nan", isOdd(said, value));
@@ -272,9 +274,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       build();
       return true;
     },
-    update(step, state) {
-      latest = [step, state];
-      fill(step, state);
+    update(...all) {
+      latest = all;
+      fill(...all);
     },
     // All rows, where `on`: paper has no scroll bar.
     whole(on) {

@@ -351,7 +351,8 @@ function show(el, given, options, t) {
     const now = tint(step);
     const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
     graph?.update(step, state, preview, asking);
-    table.update(steps[k - 1], state);
+    root.classList.toggle("mg-preview", preview);
+    table.update(steps[k - 1], state, preview ?? state);
     if (asking) panel.ask(asking);
     else panel.update(k, state, stage.results() ? state : preview);
     controls.update(k, now);
