@@ -85,9 +85,9 @@ class Making(NamedTuple):
     pointwise: bool = False
 
     def numbers(self, rule: Tokens, through: Any) -> Tokens | None:
-        """A rule of arithmetic in numbers, through: the adjoint or the tangent in it; None where
-        its result stands in no need of them: for functions, and for v̄ alone."""
-        if len(rule) < 3:
+        """A rule of arithmetic in numbers, through: the adjoint or the tangent in it; None for
+        functions, and for 0 alone."""
+        if len(rule) == 1 and "accent" not in rule[0]:
             return None
         return with_numbers(rule, lambda t: through if "accent" in t else self.value(t["node"]))
 
@@ -131,10 +131,10 @@ def pushed(
     formula = [symbol(name, "dot", "d"), equals, *(symbols if pointwise or not known else rules)]
     if known and pointwise:
         formula += [equals, *rules]
-    if spelled:
+    shown = number(result)
+    if spelled and not _says(numbers, shown):
         formula += [equals, *numbers]
     formula += [equals, num(result, "d")]
-    shown = number(result)
     if making and slopes and len(slopes) == len(terms) and _is_real(terms[0][1]):
         has = "the derivative" if len(slopes) == 1 else "the derivatives"
         told = f"{making.text} has {has} {' and '.join(slopes)}"
@@ -142,6 +142,11 @@ def pushed(
     made = text_of(rules) if known else ""
     made = f"{made} = " if made not in ("", shown) else ""
     return formula, f"The tangent of {_equal(name, making)} is {made}{shown}."
+
+
+def _says(numbers: Tokens, result: str) -> bool:
+    """Whether a rule in numbers is the result already, as that of v̄ alone is."""
+    return text_of(numbers).strip("()") == result
 
 
 def _slope(making: Making, rule: Tokens, local: Any, by: str, which: str) -> str:
@@ -236,8 +241,8 @@ def pulled(
     if len(upstream) == 1 and local is not None and not is_array(local):
         numbers = making.numbers(rule, upstream[0][1]) if making and rule else None
         adjoint = in_parentheses(num(upstream[0][1], "g"))
-        formula += numbers or [*adjoint, op("·"), *in_parentheses(num(local))]
-        formula.append(equals)
+        numbers = numbers or [*adjoint, op("·"), *in_parentheses(num(local))]
+        formula += [] if _says(numbers, sent) else [*numbers, equals]
     formula.append(num(c, "g"))
     sender = " and ".join(name for name, _ in upstream)
     receiver = _called(target, which)

@@ -535,7 +535,7 @@ def test_each_step_names_its_rule() -> None:
         "x1 += v1 · ∂ ln x1/∂x1 = v1 / x1 = 1 / 2 = 0.5 → 5 + 0.5 = 5.5"
     )
     assert said(trace, "tangent", "v5") == (
-        "v′5 = ∂v5/∂v3 · v′3 + ∂v5/∂v4 · v′4 = v′3 − v′4 = 5.5 · 1 + 0 · (−1) = 5.5"
+        "v′5 = ∂v5/∂v3 · v′3 + ∂v5/∂v4 · v′4 = v′3 − v′4 = 5.5 − 0 = 5.5"
     )
     say = {(s["phase"], s["node"]): s["say"] for s in trace["steps"]}
     assert say["tangent", "v2"] == (
@@ -559,8 +559,10 @@ def test_each_step_names_its_rule() -> None:
             "x² has the derivative 2 · x = 6: v1 sends 6 back to x"),
         (lambda x: x**3, -2.0, "x = v1 · ∂(x³)/∂x = v1 · 3 · x² = 1 · 3 · (−2)² = 12",
             "x³ has the derivative 3 · x² = 12: v1 sends 12 back to x"),
-        (lambda x: x**1, 5.0, "x = v1 · ∂(x¹)/∂x = v1 = 1 · 1 = 1",
+        (lambda x: x**1, 5.0, "x = v1 · ∂(x¹)/∂x = v1 = 1",
             "x¹ has the derivative 1: v1 sends 1 back to x"),
+        (lambda x: -x, 5.0, "x = v1 · ∂(−x)/∂x = −v1 = −1",
+            "−x has the derivative −1: v1 sends −1 back to x"),
         (mg.sqrt, 4.0, "x = v1 · ∂√(x)/∂x = v1 / (2 · v1) = 1 / (2 · 2) = 0.25",
             "√(x) has the derivative 1 / (2 · v1) = 0.25: v1 sends 0.25 back to x"),
         (mg.tanh, 0.5, "x = v1 · ∂ tanh x/∂x = v1 · (1 − v1²) = 1 · (1 − 0.4621²) ≈ 0.7864",

@@ -50,8 +50,11 @@ const joined = (lists) => lists.flatMap((list, i) => (i ? [PLUS, ...list] : list
 // node.
 function inNumbers(rule, through, value) {
   const cell = ({ accent, node }) => (accent ? through : value(node));
-  return rule?.length > 2 ? withNumbers(rule, cell) : null;
+  return rule && (rule.length > 1 || rule[0].accent) ? withNumbers(rule, cell) : null;
 }
+
+// Whether a rule in numbers is the result already, as that of v̄ alone is.
+const says = (numbers, result) => textOf(numbers).replace(/^\(|\)$/g, "") === result;
 
 // A derivative in symbols and as a number: cos x2 = 0.2837 with respect to x2. A long formula is
 // left to the step's own.
@@ -92,8 +95,9 @@ export function pushedStep(name, terms, value, making) {
   });
   const formula = [symbolToken(name, "dot", "d"), EQUALS, ...symbols];
   if (known) formula.push(EQUALS, ...rules);
-  formula.push(EQUALS, ...numbers, EQUALS, numberToken(value, "d"));
   const shown = numberText(value);
+  if (!says(numbers, shown)) formula.push(EQUALS, ...numbers);
+  formula.push(EQUALS, numberToken(value, "d"));
   if (!known) return { formula, say: `The tangent of ${name} is ${shown}.` };
   const slopes = terms.map(({ rule, local, source, which }) =>
     slopeText(rule, local, making.single ? "" : receiver(source, which)),
@@ -111,12 +115,11 @@ export function pulledStep({ name, adjoint, target, part, before, after, ...more
   formula.push(symbolToken(name, "bar", "g"), TIMES);
   formula.push(derivativeToken(name, target, which, making.expr));
   if (rule && textOf(rule) !== sent) formula.push(EQUALS, ...rule);
-  formula.push(EQUALS);
-  const pair = () => [
+  const numbers = inNumbers(rule, adjoint, making.value) ?? [
     ...[...inParentheses(numberToken(adjoint, "g")), TIMES],
     ...inParentheses(numberToken(local)),
   ];
-  formula.push(...(inNumbers(rule, adjoint, making.value) ?? pair()));
+  if (!says(numbers, sent)) formula.push(EQUALS, ...numbers);
   formula.push(EQUALS, numberToken(part, "g"));
   const to = receiver(target, which),
     expr = textOf(making.expr),
