@@ -1435,3 +1435,31 @@ def test_the_shapes_and_names_on_cards_can_be_read_from_the_last_row_and_fit_the
     assert all(inside for *_, inside in captions), captions
     assert viewer.locator(".mg-means").is_hidden(), "what it shows has small letters"
     visit.assert_clean()
+
+
+def test_after_the_last_step_the_stage_states_all_results_of_many_inputs(show, visit):
+    def chained(a, b, c, d, e, *more):
+        result = a * b + mg.sin(c) * d * e
+        for one in more:
+            result = result * one
+        return result
+
+    size = "() => parseFloat(getComputedStyle(document.querySelector('.mg-sums')).fontSize)"
+    graph = "() => document.querySelector('.mg-graph').clientHeight"
+    for inputs, told in ((5, 6), (14, 12)):
+        found = trace_function(chained, *np.linspace(0.5, 1.5, inputs).round(2), mode="reverse")
+        viewer, page = show(found, 1280, 800, step=len(found["steps"])), visit.page
+        viewer.focus()
+        page.keyboard.press("f")
+        until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+        before = page.evaluate(graph)
+        page.keyboard.press("PageDown")
+        results = [one for one in viewer.locator(RESULT).all_inner_texts() if "=" in one]
+        assert len(results) == told
+        more = viewer.locator(RESULT).get_by_text(f"and {inputs + 1 - told} more")
+        assert more.count() == (told <= inputs)
+        assert page.evaluate(size) > 800 / 40
+        assert page.evaluate(graph) > 0.95 * before
+        page.keyboard.press("f")
+        until(page, "!document.fullscreenElement")
+    visit.assert_clean()

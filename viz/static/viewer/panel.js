@@ -16,7 +16,8 @@ const RESERVED = 0.175, // of the window's height, at most, less a part of what 
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
   STAGE_SHARE = 0.18,
-  LEAST_FIT = 0.64;
+  LEAST_FIT = 0.64,
+  MOST_RESULTS = 12; // after the last step on the stage
 
 // Puts a sentence in an element; it is read aloud where it changes.
 const tell = (element, text) =>
@@ -78,8 +79,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     return { box, badge, formula, sums, means, pass, opening, say };
   }
   // What the steps find, of what is named first: the outputs' values and tangents, the inputs'
-  // adjoints.
-  function found(state) {
+  // adjoints. As many as the stage has space for, or before the first step one of each kind.
+  function found(state, k) {
     const all = [
       [["output"], "v"],
       [["output"], "d", "dot"],
@@ -94,7 +95,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
           ),
         ),
     );
-    const further = all.splice(1 + trace.columns.length).length;
+    const further = all.splice(k ? MOST_RESULTS : 1 + trace.columns.length).length;
     return further ? [...all, t("further", { n: further })] : all;
   }
   function held(name, value) {
@@ -109,7 +110,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
   // preview: the final state, where it may be told before the first step, or once more at the end.
   function fill(parts, k, state, preview = null) {
     const { badge, formula, sums, means, pass, opening, say } = parts;
-    const results = preview ? found(preview) : [],
+    const results = preview ? found(preview, k) : [],
       step = k > 0 && !results.length ? steps[k - 1] : null;
     const partial = step?.partial && say.closest(".mg-stage"); // elsewhere the sentence says so
     badge.textContent = step
