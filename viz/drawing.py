@@ -33,6 +33,10 @@ FONT, SIDE = 11.0, 0.18
 PIXELS_PER_INCH = 144
 READABLE = 0.7
 """The least scale in a notebook, where a page makes pictures as narrow as a phone."""
+PHONE = 340
+"""The width of a picture on a phone."""
+TURNED = "@media (max-width:600px){.mg-across{display:none}.mg-upright{display:block!important}}"
+"""On a narrow page the upright picture stands in place of the one across."""
 LARGEST = 20_000
 """Pixels on a side; beyond, a PNG would take gigabytes."""
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
@@ -127,8 +131,31 @@ def _picture(drawing: Any) -> xdot.DisplayList:
     whole = source == getattr(drawing, "written", None)
     if not whole or len(drawing.drawn.in_order()) < len(drawing.drawn.boxes):
         return xdot.read(_instructions(source))
-    marks, wide, high = drawing.drawn.picture()
+    return _of_the_viewer(drawing)
+
+
+def _of_the_viewer(drawing: Any, upright: bool = False) -> xdot.DisplayList:
+    marks, wide, high = drawing.drawn.picture(upright)
     return xdot.DisplayList(marks, dict(STYLES), wide, high)
+
+
+def _inline(drawing: Any) -> str:
+    """What stands in a notebook's page: the picture, and where that would scroll sideways on a
+    phone, an upright one for narrow pages, if it is less wide."""
+    across = _picture(drawing)
+    pictures = {"across": across}
+    if across.styles == STYLES and READABLE * across.width > PHONE:
+        upright = _of_the_viewer(drawing, upright=True)
+        if upright.width < across.width:
+            pictures["upright"] = upright
+    shown = ""
+    for name, found in pictures.items():
+        inside = _svg(found, drawing, inline=True)
+        least = f'<svg style="min-width:{READABLE * found.width:.0f}px"'
+        hidden = ' style="display:none"' if found is not across else ""
+        shown += f'<div class="mg-{name}"{hidden}>{inside.replace("<svg", least, 1)}</div>'
+    shown = f"<style>{TURNED}</style>{shown}" if "upright" in pictures else shown
+    return f'<div style="overflow:auto" tabindex="0">{shown}</div>'
 
 
 def _svg(found: xdot.DisplayList, drawing: Any, inline: bool = False) -> str:
@@ -236,14 +263,7 @@ def drawing_class() -> Any:
             self, include: Any = None, exclude: Any = None, **rest: Any
         ) -> dict[str, str]:
             """What a notebook asks for: inline, since an image does not follow its theme."""
-            found = _picture(self)
-            inside = _svg(found, self, inline=True)
-            least = f'<svg style="min-width:{READABLE * found.width:.0f}px"'
-            shown = inside.replace("<svg", least, 1)
-            return {
-                "image/svg+xml": _svg(found, self),
-                "text/html": f'<div style="overflow:auto" tabindex="0">{shown}</div>',
-            }
+            return {"image/svg+xml": to_svg(self), "text/html": _inline(self)}
 
         def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:
             """Write the drawing to a file in the format of its ending, as `write` does. Without a

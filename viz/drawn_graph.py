@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from minigrad.viz.layout import layout
+from minigrad.viz import layout as layouts
 from minigrad.viz.layout.lines import for_a_page
 from minigrad.viz.picture.graph import GraphPicture
 from minigrad.viz.picture.marks import Box, Mark, palette
@@ -83,7 +83,8 @@ class Frame:
 @dataclass
 class DrawnGraph:
     """Boxes by key, edges between them, and the frames of the DOT text (of boxes in none, keys).
-    rankdir: the direction of the DOT text; the picture runs to the right, as the viewer does."""
+    rankdir: the direction of the DOT text; the picture runs to the right, as the viewer does, or,
+    where that is asked for, downward."""
 
     words: Words
     rankdir: str = "TB"
@@ -91,10 +92,11 @@ class DrawnGraph:
     edges: list[tuple[str, str]] = field(default_factory=list)
     frames: list[str | Frame] | None = None
 
-    def picture(self) -> tuple[list[Mark], float, float]:
-        """Its marks, its width and its height."""
+    def picture(self, upright: bool = False) -> tuple[list[Mark], float, float]:
+        """Its marks, its width and its height. upright: it runs from top to bottom, without shapes
+        beside its edges, for a narrow screen."""
         nodes = [self.boxes[key].as_node(key) for key in self.in_order()]
-        if len(nodes) > FEW:
+        if upright or len(nodes) > FEW:
             for node in nodes:
                 node["shape"] = []
         edges = [
@@ -102,7 +104,7 @@ class DrawnGraph:
             for i, (src, dst) in enumerate(self.edges)
         ]
         trace = {"schema": SCHEMA, "nodes": nodes, "edges": edges, "columns": [], "steps": []}
-        place = for_a_page(layout(trace), edges)
+        place = layouts.upright(trace) if upright else for_a_page(layouts.layout(trace), edges)
         marks = GraphPicture({**trace, "layout": place}, self.words).at(0)
         ground = Box(0, 0, place["width"], place["height"], 0, "surface")
         return [ground, *marks], place["width"], place["height"]

@@ -54,7 +54,7 @@ def test_a_drawing_in_a_notebook_has_the_notebooks_colours(visit, tmp_path, them
     attribute = f' data-jp-theme-light="{theme}"' if theme else ""
     open_text(visit, tmp_path, f"<body{attribute}>{inside}</body>", "svg")
     dark = theme == "false" or (theme is None and preferred == "dark")
-    found = visit.page.locator("svg").evaluate(LOOK)
+    found = visit.page.locator("svg:visible").evaluate(LOOK)
     assert rgb("ink", dark) in found["inks"]
     assert rgb("raised", dark) in found["fills"]
     assert rgb("surface", not dark) not in found["fills"] or rgb("surface", not dark) == rgb(
@@ -65,24 +65,54 @@ def test_a_drawing_in_a_notebook_has_the_notebooks_colours(visit, tmp_path, them
         assert (max(contrast) + 0.05) / (min(contrast) + 0.05) > 4.5
 
 
-def test_on_a_phone_a_drawing_stays_readable_and_scrolls_inside_its_output(visit, tmp_path):
-    """It was as wide as the phone, at a third of its size (November 2026)."""
+def chain():
+    given = x = mg.tensor(0.5, requires_grad=True)
+    for _ in range(8):
+        x = x.sin() * x
+    return x.draw_graph(names={"x": given})
 
-    def chain(x):
-        for _ in range(8):
-            x = x.sin() * x
-        return x
 
-    given = mg.tensor(0.5, requires_grad=True)
-    inside = chain(given).draw_graph(names={"x": given})._repr_mimebundle_()["text/html"]
-    style = "<style>svg { max-width: 100%; height: auto }</style>"
+def many_inputs():
+    given = [mg.ones(2, requires_grad=True) for _ in range(9)]
+    return mg.stack(given).sum().draw_graph()
+
+
+ON_A_PHONE = "<style>svg { max-width: 100%; height: auto }</style>"
+SHOWN = """() => [...document.querySelectorAll("svg")].filter((e) => e.clientWidth).map((svg) => {
+    const box = svg.closest("[tabindex]");
+    const heads = [...svg.querySelectorAll(".name")].map((e) => e.getBoundingClientRect());
+    return { scale: svg.clientWidth / svg.viewBox.baseVal.width,
+        hidden: box.scrollWidth - box.clientWidth,
+        down: heads.at(-1).top - heads[0].bottom, right: heads.at(-1).left - heads[0].right }; })"""
+
+
+def test_on_a_phone_a_drawing_stands_upright_and_fits(visit, tmp_path):
+    """It was cut after two cards, and scrolled sideways (29 November 2026)."""
+    inside = chain()._repr_mimebundle_()["text/html"]
+    open_text(visit, tmp_path, ON_A_PHONE + inside, "svg")
+    (across,) = visit.page.evaluate(SHOWN)
     visit.page.set_viewport_size({"width": 390, "height": 844})
-    open_text(visit, tmp_path, style + inside, "svg")
-    scale, more = visit.page.locator("svg").evaluate(
-        "svg => [svg.clientWidth / svg.viewBox.baseVal.width,"
-        " svg.parentElement.scrollWidth - svg.parentElement.clientWidth]"
+    (upright,) = visit.page.evaluate(SHOWN)
+    assert across["right"] > 0 and across["hidden"] <= 0
+    assert upright["down"] > 800 and upright["hidden"] <= 0 and upright["scale"] > 0.7
+    arrows = visit.page.locator(".mg-upright .tip").evaluate_all(
+        "tips => tips.map((tip) => tip.getBBox()).map(({ width, height }) => height > width)"
     )
-    assert scale == pytest.approx(0.7, abs=0.01) and more > 100
+    assert len(arrows) == 24 and all(arrows)
+
+
+def test_a_small_drawing_is_there_once():
+    small = (mg.tensor(0.5, requires_grad=True) * 2).draw_graph()
+    assert small._repr_mimebundle_()["text/html"].count("<svg") == 1
+
+
+def test_on_a_phone_a_wide_drawing_stays_readable_and_scrolls_inside_its_output(visit, tmp_path):
+    """It was as wide as the phone, at a third of its size (November 2026)."""
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    inside = many_inputs()._repr_mimebundle_()["text/html"]
+    open_text(visit, tmp_path, ON_A_PHONE + inside, "svg:visible")
+    (shown,) = visit.page.evaluate(SHOWN)
+    assert shown["scale"] == pytest.approx(0.7, abs=0.01) and shown["hidden"] > 30
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
@@ -92,7 +122,7 @@ def test_a_drawing_in_a_file_follows_the_readers_preference(visit, tmp_path):
     for preferred in ("light", "dark"):
         visit.page.emulate_media(color_scheme=preferred)
         visit.page.goto(path.as_uri())
-        found = visit.page.locator("svg").evaluate(LOOK)
+        found = visit.page.locator("svg:visible").evaluate(LOOK)
         assert rgb("ink", preferred == "dark") in found["inks"]
     assert palette()["surface"][1] in path.read_text(encoding="utf-8")
 
@@ -101,7 +131,7 @@ def test_a_drawing_has_a_name_for_screen_readers(visit, tmp_path, axe):
     inside = drawing()._repr_mimebundle_()["text/html"]
     open_text(visit, tmp_path, f"<title>a</title><main><h1>a</h1>{inside}</main>", "svg")
     axe(visit.page, "svg")
-    assert visit.page.locator("svg > title").text_content() == "Graph"
+    assert visit.page.locator("svg:visible > title").text_content() == "Graph"
 
 
 def test_no_text_is_wider_than_its_box(visit, tmp_path):
@@ -112,7 +142,7 @@ def test_no_text_is_wider_than_its_box(visit, tmp_path):
         "svg .caption { font-family: 'DejaVu Sans', sans-serif !important }</style>"
     )
     open_text(visit, tmp_path, inside + wide, "svg")
-    found = visit.page.locator("svg").evaluate("""svg => {
+    found = visit.page.locator("svg:visible").evaluate("""svg => {
         const boxes = [...svg.querySelectorAll(".card")].map((e) => e.getBBox());
         return [...svg.querySelectorAll("text:not(.shape)")].map((text) => {
             const { x, y, width, height } = text.getBBox();

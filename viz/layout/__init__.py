@@ -23,6 +23,8 @@ LARGE = 150
 # leads its wires along lanes
 LONG = 1 / 3
 
+UPRIGHT_GAP = 40.0  # between two layers that stand below one another, without labels of edges
+
 FLOATING = frozenset(LAYOUT["floating"])
 """Kinds of source that need not stand with the inputs: they are put just before their first use."""
 
@@ -62,6 +64,31 @@ def _layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     return _copy(
         _solve(_choose(engine, len(sizes), _longest(sizes, edges)), sizes, edges, floating)
     )
+
+
+def upright(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """Coordinates in the form of :func:`layout`, with ``"upright": True``: every edge's points run
+    from top to bottom. For a narrow screen.
+
+    It is the layout of cards that lie on their sides, turned.
+    """
+    lying = {name: (high, wide) for name, (wide, high) in boxes(check(trace)).items()}
+    edges = [(e["id"], e["src"], e["dst"]) for e in trace["edges"]]
+    floating = [n["id"] for n in trace["nodes"] if n.get("kind") in FLOATING]
+    found = pure.solve(lying, edges, floating, UPRIGHT_GAP)
+    return {
+        "upright": True,
+        "width": found["height"],
+        "height": found["width"],
+        "nodes": {
+            name: {"x": box["y"], "y": box["x"], "w": box["h"], "h": box["w"]}
+            for name, box in found["nodes"].items()
+        },
+        "edges": {
+            name: {"points": [[y, x] for x, y in path["points"]]}
+            for name, path in found["edges"].items()
+        },
+    }
 
 
 def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:

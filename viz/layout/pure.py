@@ -46,7 +46,9 @@ SWEEPS = 12
 SAVES = LAYOUT["saves"]
 
 
-def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str, Any]:
+def solve(
+    sizes: Sizes, edges: Edges, floating: Iterable[str] = (), gap: float = LAYER_GAP
+) -> dict[str, Any]:
     """Lay out the graph.
 
     Args:
@@ -54,6 +56,7 @@ def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str,
         edges: ``(id, source, destination)``; several edges may join the same two nodes.
         floating: sources (constants, parameters) that may leave the first layer to stand just
         before their first use.
+        gap: between two layers, at least.
 
     Returns:
         ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y],
@@ -74,7 +77,7 @@ def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str,
     y = _positions(rows, links, heights)
 
     widths = [max((sizes[v][0] for v in row if isinstance(v, str)), default=0.0) for row in rows]
-    centres = _columns(widths, rows, links, y)
+    centres = _columns(widths, rows, links, y, gap)
     top = min(y[v] - heights[v] / 2 for v in y) - MARGIN
     y = {v: at - top for v, at in y.items()}
     nodes = {
@@ -292,7 +295,11 @@ def _fit(wanted: Sequence[float], weights: Sequence[float], stack: Sequence[floa
 
 
 def _columns(
-    widths: Sequence[float], rows: Rows, links: tuple[Links, Links], y: Mapping[Vertex, float]
+    widths: Sequence[float],
+    rows: Rows,
+    links: tuple[Links, Links],
+    y: Mapping[Vertex, float],
+    least: float,
 ) -> list[float]:
     """The x of each layer's centre. Layers joined by steep edges stand further apart."""
     _, right = links
@@ -301,7 +308,7 @@ def _columns(
         steepest = max(
             (abs(y[u] - y[v]) for v in rows[at - 1] for u in right.get(v, ())), default=0.0
         )
-        gap = LAYER_GAP + min(70.0, 0.12 * steepest)
+        gap = least + min(70.0, 0.12 * steepest)
         centres.append(round(centres[-1] + widths[at - 1] / 2 + gap + widths[at] / 2, 1))
     return centres
 

@@ -3,6 +3,7 @@ edges at work."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ class GraphPicture:
             points = self.place["edges"][edge["id"]]["points"]
             if view is None or _touches(points, view):
                 alive = {edge["src"], edge["dst"]} <= state.born
-                marks.append(_edge(edge, points, now if edge["id"] in lit else "", alive))
+                column = now if edge["id"] in lit else ""
+                marks.append(_edge(edge, points, column, alive, "upright" in self.place))
         for shape in self.shapes:
             if view is None or view.x0 <= shape.x <= view.x1:
                 text = TextLine(shape.x, shape.y, shape.drawn, "shape", space=shape.space)
@@ -82,9 +84,15 @@ def _touches(points: Sequence[Sequence[float]], view: Rectangle) -> bool:
 
 
 def _edge(
-    edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, alive: bool
+    edge: Mapping[str, Any],
+    points: Sequence[Sequence[float]],
+    now: str,
+    alive: bool,
+    upright: bool = False,
 ) -> MarkGroup:
-    """An edge with its arrow, which points backward where an adjoint passes."""
+    """An edge with its arrow, which points backward where an adjoint passes. upright: it runs from
+    top to bottom."""
+    points = [(y, x) for x, y in points] if upright else points
     (x0, y0), (x1, y1) = points[0], points[-1]
     stage = STAGES.get(edge.get("stage", ""), 0)
     if now == "g":
@@ -94,9 +102,17 @@ def _edge(
     line, point = (f"lit-{now}", f"tip-{now}") if now else ("edge", "tip")
     if stage and not now:
         line, point = f"edge edge-{stage}", f"tip-{stage}"
+    paths = {line: curve(route), point: tip}
+    if upright:
+        paths = {role: _turned(path) for role, path in paths.items()}
     return MarkGroup(
-        [PathMark(curve(route), line), PathMark(tip, point)], opacity=1.0 if alive else GHOST
+        [PathMark(path, role) for role, path in paths.items()], opacity=1.0 if alive else GHOST
     )
+
+
+def _turned(path: str) -> str:
+    """Path data with x and y exchanged."""
+    return re.sub(r"(-?[\d.]+) (-?[\d.]+)", r"\2 \1", path).replace("v", "h")
 
 
 def _number(label: Label, now: str) -> list[Mark]:
