@@ -21,7 +21,8 @@ from typing import Any
 from minigrad.viz.display import traced_in_reverse
 from minigrad.viz.hosts import StepperDocument, kernel_runs
 from minigrad.viz.layout import with_layout
-from minigrad.viz.reading import check, column_of
+from minigrad.viz.numbers import brief
+from minigrad.viz.reading import check, column_of, heading_runs, plain
 from minigrad.viz.script_page import tell
 from minigrad.viz.speech import beside, blanks, difference, where_they_part
 from minigrad.viz.texts import Words, words
@@ -84,6 +85,8 @@ class Comparison(StepperDocument):
                 parted |= {k: None for k in ("expected", "got") if isinstance(parted[k], list)}
             if found.kind == "extra":
                 parted["node"] = ids.get(str(found.node))
+            if found.column is None and not isinstance(found.expected, int):
+                parted["results"] = _results(both, ids, (first, second), found)
         self.first = first
         document = {
             "schema": "minigrad.pair/1",
@@ -382,6 +385,29 @@ def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence
         cut = stop if begin == end else len(line)
         pieces.append([number, line[:start].lstrip(), line[start:cut], line[cut:]])
     return {"made": pieces}
+
+
+def _results(
+    both: Mapping[str, Any],
+    ids: Mapping[str, str],
+    traces: Sequence[Mapping[str, Any]],
+    found: Divergence,
+) -> list[str | None]:
+    """What either Trace computes where their graphs differ, as "sin x2 = −0.9589"; None for one
+    that computes nothing there. ids: what the union calls the second's nodes."""
+    nodes = {node["id"]: node for node in both["nodes"]}
+    mine = None if found.kind == "extra" else found.node
+    theirs = found.node if found.kind == "extra" else found.twin
+    out: list[str | None] = []
+    for trace, own, known in zip(traces, (mine, theirs), (mine, ids.get(str(theirs))), strict=True):
+        if known not in nodes or own is None:
+            out.append(None)
+            continue
+        head = plain(heading_runs(nodes[known])).partition(" = ")[2]
+        cells = state_at(dict(trace), len(trace["steps"])).cells
+        written = cells.get((own, "v"))
+        out.append(head if written is None else f"{head} = {brief(written, 24)}")
+    return out
 
 
 def _of_shared_columns(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:

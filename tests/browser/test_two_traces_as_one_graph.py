@@ -223,7 +223,8 @@ def test_other_programs_share_what_they_share(show, visit, reference):
         .startswith("v4′ · 2 has the derivative 2: v5′ sends −2 back to v4′")
     )
     told = visit.page.locator(".mg-strip .mg-parted dd").all_inner_texts()
-    assert told == ["sin", "2\u2002mg.sin(x2)", "cos", "2\u2002mg.cos(x2)"]
+    made = ["2\u2002mg.sin(x2)", "2\u2002mg.cos(x2)"]
+    assert told == ["sin x2 = −0.9589", made[0], "cos x2 = 0.2837", made[1]]
     visit.page.get_by_role("button", name="Go to the first difference").click()
     assert viewer.locator(".mg-counter").inner_text().startswith("6 /")
 
@@ -245,10 +246,10 @@ def test_an_operation_that_one_of_the_two_has_alone_is_named_and_marked(
         return mg.cos(mg.sin(mg.exp(x) * 2))
 
     nothing = {"en": "nothing", "zh": "无"}[lang]
-    made = "2\u2002mg.exp(x) * 2"
+    made = ["v1 · 2 = 3.297", "2\u2002mg.exp(x) * 2"]
     for pair, said, marked, told in (
-        ((short, longer), extra, "v2′", [nothing, "mul", made]),
-        ((longer, short), lacks, "v2", ["mul", made, nothing]),
+        ((short, longer), extra, "v2′", [nothing, *made]),
+        ((longer, short), lacks, "v2", [*made, nothing]),
     ):
         found = viz.compare(*pair, 0.5, names=("minigrad", "yours"), lang=lang)
         viewer = show(found.to_html(), 1280, 800)
@@ -388,8 +389,8 @@ def test_the_stage_tells_the_difference_at_its_step_with_the_lines_of_both_funct
     assert step_of(viewer) == 5 and said in verdict.locator("p").inner_text()
     assert verdict.locator("dt").all_inner_texts() == list(names)
     assert verdict.locator("dd").all_inner_texts() == [
-        *("sin", "3\u2002return a * x2 - mg.sin(x2)"),
-        *("cos", "5\u2002return b - mg.cos(x2)"),
+        *("sin x2 = −0.9589", "3\u2002return a * x2 - mg.sin(x2)"),
+        *("cos x2 = 0.2837", "5\u2002return b - mg.cos(x2)"),
     ]
     assert verdict.locator("mark").all_inner_texts() == ["mg.sin(x2)", "mg.cos(x2)"]
     assert viewer.locator(".mg-graph").bounding_box() == graph, "its space was free"

@@ -365,6 +365,21 @@ def test_of_two_functions_the_code_that_made_the_difference_is_told():
     assert made({**a, "source": None}, b) is None
 
 
+def test_of_two_graphs_that_differ_both_operations_are_told_with_their_values():
+    x = np.array([0.5, -2.0])
+    relu, negative = (lambda x: mg.sum(mg.relu(x) * 3)), (lambda x: mg.sum(mg.neg(x) * 3))
+    results = lambda *pair: viz.compare(*pair).document["difference"]["results"]
+    assert results(relu, negative, x) == ["relu x = [0.5, 0]", "−x = [−0.5, 2]"]
+    assert results(lambda x: mg.sum(x), lambda x: mg.sum(mg.exp(x)), x) == [
+        None,
+        "exp(x) = [1.649, 0.1353]",
+    ]
+    assert results(lambda x, y: x * mg.sin(x), lambda x, y: x * mg.sin(y), 1.0, 2.0) == [
+        "sin x = 0.8415",
+        "sin y = 0.9093",
+    ]
+
+
 def test_functions_are_compared_in_float64_whatever_they_hold():
     weights = mg.tensor([0.1, 0.2, 0.3])
     mine = [weight.item() for weight in weights]

@@ -103,12 +103,12 @@ function differenceBox(union, difference, names, told, t, go) {
   };
 }
 
-// What either Trace has: values; of a node that is made in another way its operation, or the names
-// of its operands.
-function bothOf({ expected, got }, t, text) {
-  const both = [expected, got],
-    listed = (one) => (Array.isArray(one) ? one.join(", ") : text(one)) || t("pairMissingValue");
-  if (both.some((one) => one === null || Array.isArray(one))) return both.map(listed);
+// What either Trace has: values; of a node that is made in another way what makes it, and its
+// value.
+function bothOf({ expected, got, results }, t, text) {
+  const both = results ?? [expected, got];
+  if (results || both.includes(null))
+    return both.map((one) => text(one) || t("pairMissingValue"));
   const [at, ...told] = apart(expected, got, text);
   return told.map((one) => at + one);
 }
