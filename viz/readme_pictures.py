@@ -54,7 +54,9 @@ def comparison(path: Path) -> Path:
     """
     right = trace_function(f, 2.0, 5.0, mode="reverse")
     first = next(k for k, step in enumerate(right["steps"], 1) if step["phase"] == "accumulate")
-    return Comparison(right, _overwriting(right), ("minigrad", "yours"), step=first).save(path)
+    return Comparison(right, _overwriting(right), ("minigrad", "yours"), step=first).save(
+        path, dark=None
+    )
 
 
 def _overwriting(trace: Trace) -> Trace:

@@ -2,7 +2,8 @@
 files.
 
 The still shows what the stepper shows after the same step: the same layout, edges, cards and
-colours. In light and dark surroundings it follows the reader's preference.
+colours. As text, for a page, it follows the reader's preference for light or dark; what is saved is
+light, unless dark colours are asked for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from minigrad.viz.picture.graph import GraphPicture
 from minigrad.viz.picture.legend import SPACE, LegendEntry, drawn_entry, legend_of
 from minigrad.viz.picture.marks import Box, Mark, MarkGroup, TextLine
 from minigrad.viz.picture.matrix import matrix, matrix_height
+from minigrad.viz.picture.sizes import pixels_of
 from minigrad.viz.picture.write_svg import svg
 from minigrad.viz.reading import TextRun, check, runs
 from minigrad.viz.speech import beginning, pass_text, spoken
@@ -37,20 +39,28 @@ that is wider than a page's column is reduced with all its letters."""
 
 
 def to_svg(
-    trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto", lang: str = "en"
+    trace: Mapping[str, Any],
+    step: int | None = None,
+    *,
+    groups: str = "auto",
+    lang: str = "en",
+    size: str | tuple[int, int] | None = None,
+    dark: bool | None = None,
 ) -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
     groups: Modules, rounds of loops and other stretches as single boxes, as the viewer shows them
         at the step ("auto"); "open", or "closed".
-    lang: the language of its words, "en" or "zh"; the Trace's own title stays as it is. What the
+    lang: the language of its words, "en" or "zh"; the Trace's own title stays as it is.
+    size: as in :func:`minigrad.viz.save`; all of the picture is scaled to it.
+    dark: dark colours, or light ones; by default those that the reader prefers. What the
     step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour,
     dash and direction. Above the graph stand the seeds of the passes, the step's formula and its
     sentence.
 
     Raises:
         minigrad.viz.reading.TraceError: the document is not a Trace.
-        ValueError: there is no such step, language or choice of groups;
+        ValueError: there is no such step, language, size or choice of groups;
             :class:`minigrad.viz.scale.TooLarge` for a graph beyond full detail, with an overview of
             it.
     """
@@ -63,7 +73,13 @@ def to_svg(
         )
     title = f"{shown.get('title') or t('untitled')} · {t('slider')} {t('counter', k=at, n=count)}"
     marks, width, height = _still(shown, at, t)
-    return svg(marks, width, height, title=title, lang=t.lang)
+    pixels = pixels_of(size) or (width, height)
+    scale_ = max(width / pixels[0], height / pixels[1])
+    wide, high = pixels[0] * scale_, pixels[1] * scale_
+    middle = (round((wide - width) / 2, 1), round((high - height) / 2, 1))
+    picture: list[Mark] = [Box(0, 0, wide, high, 0, "surface"), MarkGroup(marks, shift=middle)]
+    named = {"title": title, "lang": t.lang}
+    return svg(picture, wide, high, pixels=pixels, dark=dark, **named)
 
 
 def laid_out(
@@ -86,8 +102,9 @@ def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], flo
     wanted = [*estimated, sum(map(_width, legend))]
     width = max(place["width"], 2 * MARGIN + max(wanted))
     height = place["height"] + top + matrix_height(trace)
-    marks: list[Mark] = [Box(0, 0, width, height, 0, "surface")]
-    marks += [TextLine(MARGIN, LINE * (i + 1), line, "name") for i, line in enumerate(lines)]
+    marks: list[Mark] = [
+        TextLine(MARGIN, LINE * (i + 1), line, "name") for i, line in enumerate(lines)
+    ]
     x = MARGIN
     for entry in legend:
         marks += drawn_entry(entry, x, top - LEGEND + 4)

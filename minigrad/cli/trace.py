@@ -121,11 +121,14 @@ def _still_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
     """
     drawn = {"size": options.size, "dpi": options.dpi, "dark": options.dark or None}
     for name, value in drawn.items():
-        if value is not None and form not in PICTURES:
+        forms = PICTURES if name == "dpi" else ("svg", *PICTURES)
+        if value is not None and form not in forms:
             raise UsageError(
                 f"--{name} is for pictures: give an output that ends in"
-                f" {', '.join(f'.{one}' for one in PICTURES)}"
+                f" {', '.join(f'.{one}' for one in forms)}"
             )
+    if form == "svg":
+        drawn["dark"] = options.dark
     if options.step is not None and form == "json":
         raise UsageError("--step is for what is shown of a Trace; as JSON it is the whole Trace")
     if options.step is not None and form in ("webp", "gif"):

@@ -6,7 +6,8 @@ import pytest
 from minigrad.viz.picture.marks import palette
 
 import minigrad as mg
-from minigrad import nn
+from minigrad import nn, viz
+from minigrad.watch import trace_function
 
 from .conftest import open_text
 
@@ -116,15 +117,22 @@ def test_on_a_phone_a_wide_drawing_stays_readable_and_scrolls_inside_its_output(
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_drawing_in_a_file_follows_the_readers_preference(visit, tmp_path):
-    path = tmp_path / "graph.svg"
-    assert drawing().save(path) == str(path)
-    for preferred in ("light", "dark"):
-        visit.page.emulate_media(color_scheme=preferred)
-        visit.page.goto(path.as_uri())
-        found = visit.page.locator("svg:visible").evaluate(LOOK)
-        assert rgb("ink", preferred == "dark") in found["inks"]
-    assert palette()["surface"][1] in path.read_text(encoding="utf-8")
+def test_a_saved_picture_has_the_same_colours_for_every_reader(visit, tmp_path):
+    """On a white slide the picture of a reader who prefers dark colours was dark."""
+    path, trace = tmp_path / "graph.svg", trace_function(lambda x: x * x, 3.0)
+    files = {"drawing": drawing().save, "still": lambda path: viz.save(trace, path)}
+    files["dark"] = lambda path: viz.save(trace, path, dark=True)
+    for name, save in files.items():
+        save(path)
+        for preferred in ("light", "dark"):
+            visit.page.emulate_media(color_scheme=preferred)
+            visit.page.goto(path.as_uri())
+            found = visit.page.locator("svg").evaluate(LOOK)
+            assert rgb("ink", name == "dark") in found["inks"], (name, preferred)
+            assert rgb("surface", name == "dark") in found["fills"], (name, preferred)
+    path.write_text(viz.to_svg(trace), encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    assert rgb("ink", True) in visit.page.locator("svg").evaluate(LOOK)["inks"], "text for a page"
 
 
 def test_a_drawing_has_a_name_for_screen_readers(visit, tmp_path, axe):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
 
@@ -250,6 +251,18 @@ def test_wrong_use_is_named_and_leaves_nothing(seed, tmp_path, name, options, me
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("size", ["16:9", "1:1", (600, 900)])
+def test_an_svg_has_the_size_that_is_asked_for_and_its_ground_fills_it(seed, tmp_path, size):
+    path = viz.save(seed, tmp_path / "a.svg", size=size)
+    root = ET.fromstring(path.read_text(encoding="utf-8"))
+    pixels = tuple(float(root.get(name)) for name in ("width", "height"))
+    assert pixels == {"16:9": (1280, 720), "1:1": (800, 800)}.get(size, size)
+    *_, wide, high = map(float, root.get("viewBox").split())
+    assert wide / high == pytest.approx(pixels[0] / pixels[1], rel=1e-3)
+    ground = next(e for e in root.iter() if e.get("class") == "surface")
+    assert [float(ground.get(name)) for name in ("width", "height")] == [wide, high]
+
+
 def test_what_shows_a_trace_or_a_training_is_saved_like_it(seed, tmp_path):
     page, still = tmp_path / "a.html", tmp_path / "a.svg"
     frame, pair = viz.iframe(seed, step=3, lang="zh"), viz.compare(seed, seed)
@@ -258,7 +271,7 @@ def test_what_shows_a_trace_or_a_training_is_saved_like_it(seed, tmp_path):
     viz.save(frame, page, title="mine")
     assert "<title>mine</title>" in page.read_text(encoding="utf-8")
     viz.save(frame, still, step=5)
-    assert still.read_text(encoding="utf-8") == viz.to_svg(seed, 5, lang="zh")
+    assert still.read_text(encoding="utf-8") == viz.to_svg(seed, 5, lang="zh", dark=False)
     viz.save(pair, page)
     assert page.read_text(encoding="utf-8") == pair.to_html()
     history = viz.History("run")

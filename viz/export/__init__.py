@@ -23,6 +23,7 @@ from minigrad.viz.export.files import whole
 from minigrad.viz.export.film import PAPER
 from minigrad.viz.grouping import grouped_at
 from minigrad.viz.page import to_html
+from minigrad.viz.picture.sizes import pixels_of
 from minigrad.viz.reading import check
 from minigrad.viz.speech import spoken, table_words, titled
 from minigrad.viz.svg import to_svg
@@ -42,15 +43,6 @@ FORMATS = {
     "json": "the Trace itself",
 }
 FILMS = ("webp", "gif")
-SIZES = {
-    "16:9": (1280, 720),
-    "4:3": (1024, 768),
-    "1:1": (800, 800),
-    "small": (640, 360),
-    "hd": (1920, 1080),
-}
-"""Sizes by name, in pixels."""
-
 MANY = 20
 """More frames than that take so long that the progress is shown."""
 MOST_NODES = 2_000
@@ -74,7 +66,7 @@ def save(
     size: str | tuple[int, int] | None = None,
     dpi: float = 144.0,
     fps: float = 1.5,
-    dark: bool = False,
+    dark: bool | None = False,
     title: str | None = None,
     per_page: int | None = None,
     paper: str = "a4",
@@ -97,13 +89,13 @@ def save(
             Default for films: all. A PDF becomes a strip when this is given.
         size: of stills and films: ``"16:9"``, ``"4:3"``, ``"1:1"``, ``"small"``, ``"hd"``, or
             (width, height) in pixels. Default: the graph's own. A graph too large for it is shown
-            in part, around the active node.
+            in part, around the active node; an .svg, which can be enlarged, shows all of it.
         dpi: pixels to 72 units of the layout, where no size is given: 72 is the page's size, 144
             (the default) is right for sharp screens. Films use at most 96, and all PDFs are
             drawings that have no pixels.
         fps: steps a second of a film; the last one stays longer.
-        dark: dark colours, as on the page in dark surroundings (PNG, PDF, films; SVG and pages
-        follow their reader's preference).
+        dark: dark colours, as on the page in dark surroundings (of stills and films; a page follows
+        its reader's preference, and so does an .svg with ``dark=None``).
         title: in place of the Trace's own.
         per_page: frames on each page of a strip, 1 to 24; default: as many as stay legible.
         paper: ``"a4"`` or ``"letter"``, for a strip.
@@ -137,7 +129,7 @@ def save(
         text = (
             to_html(named, step=step or 0, lang=lang, views=views)
             if form == "html"
-            else _text(named, form, step, groups, lang)
+            else _text(named, form, step, groups, lang, size, dark)
         )
         with whole(path) as place:
             place.write_text(text, encoding="utf-8", newline="\n")
@@ -196,14 +188,14 @@ def _refuse(
 
 def _paint(
     drawn: list[Mapping[str, Any]], path: Path, form: str, numbers: list[int], many: bool,
-    size: Any, dpi: float, fps: float, dark: bool,
+    size: Any, dpi: float, fps: float, dark: bool | None,
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from minigrad.viz.export import film
     from minigrad.viz.export.frame import READABLE, Film
     from minigrad.viz.picture.fonts import warn_of_boxes
 
-    pixels = _pixels(size)
+    pixels = pixels_of(size)
     _positive("dpi", dpi)
     _positive("fps", fps)
     if form == "pdf" and many:
@@ -224,7 +216,7 @@ def _paint(
             f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no space for a graph; at least"
             " 400×300 has"
         )
-    scene = Film(drawn, numbers, aspect=aspect, space=space, dark=dark, lang=lang)
+    scene = Film(drawn, numbers, aspect=aspect, space=space, dark=bool(dark), lang=lang)
     if form in FILMS:
         dpi = min(dpi, 96.0, 72 * max(1.0, FILM_SPACE[0] / scene.width))
     if pixels is None:
@@ -329,43 +321,16 @@ def progress_bar(wanted: bool, name: str) -> Callable[[Iterable[int]], Iterable[
     return lambda numbers: numbers
 
 
-def _text(trace: Mapping[str, Any], form: str, step: int | None, groups: str, lang: str) -> str:
+def _text(
+    trace: Mapping[str, Any], form: str, step: int | None, groups: str, lang: str, size: Any,
+    dark: bool | None,
+) -> str:  # fmt: skip
     if form == "svg":
-        return to_svg(trace, step, groups=groups, lang=lang)
+        return to_svg(trace, step, groups=groups, lang=lang, size=size, dark=dark)
     if form == "json":
         return to_json(dict(trace)) + "\n"
     t = words(lang)
     return table({**trace, "title": titled(trace, t)}, step, table_words(t))
-
-
-def _pixels(size: Any) -> tuple[int, int] | None:
-    if size is None:
-        return None
-    if isinstance(size, str):
-        wide, cross, high = size.lower().replace("×", "x").partition("x")
-        if cross and wide.strip().isdigit() and high.strip().isdigit():
-            size = (int(wide), int(high))
-        elif size in SIZES:
-            size = SIZES[size]
-        else:
-            raise ValueError(
-                f"save: unknown size {size!r}; choose {', '.join(SIZES)}, or pixels such as"
-                " 1280x720"
-            )
-    if not (
-        isinstance(size, Sequence)
-        and len(size) == 2
-        and all(isinstance(n, int) and n > 0 for n in size)
-    ):
-        raise ValueError(
-            f"save: size={size!r} is not a width and a height in pixels, such as (1280, 720)"
-        )
-    if size[0] < 400 or size[1] < 300:
-        raise ValueError(
-            f"save: a picture of {size[0]}×{size[1]} pixels has no space for a graph and its words;"
-            " at least 400×300 has"
-        )
-    return size[0], size[1]
 
 
 def _positive(name: str, value: float) -> None:

@@ -42,16 +42,20 @@ def svg(
     lang: str = "en",
     unit: str = "",
     inline: bool = False,
+    pixels: tuple[float, float] | None = None,
+    dark: bool | None = None,
 ) -> str:
     """An SVG document of this size that needs no script; its styles apply to this picture alone.
 
     styles: the roles that the marks play. unit: that of the size, "" (pixels) or "pt". inline: as a
-    part of a notebook's page, whose theme it then follows.
+    part of a notebook's page, whose theme it then follows. pixels: the size at which it is shown.
+    dark: its colours, by default those that the reader prefers.
     """
     body = "".join(_written(mark, styles) for mark in marks)
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}{unit}" height="{height:g}{unit}"'
+    across, down = pixels or (width, height)
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{across:g}{unit}" height="{down:g}{unit}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} lang="{lang}" role="img"'
-    sheet = stylesheet_of(roles_of(marks), styles, inline)
+    sheet = stylesheet_of(roles_of(marks), styles, inline, dark)
     return (
         f"{head}"
         f' class="mg-frame"><title>{escape(title)}</title><style>{sheet}</style>{body}</svg>\n'
@@ -67,25 +71,31 @@ def roles_of(marks: Iterable[Mark]) -> set[str]:
 
 
 def stylesheet_of(
-    roles: Iterable[str], styles: Mapping[str, Style] = STYLES, inline: bool = False
+    roles: Iterable[str],
+    styles: Mapping[str, Style] = STYLES,
+    inline: bool = False,
+    dark: bool | None = None,
 ) -> str:
-    """The rules of some roles: shapes and light colours, then the dark colours for readers who
-    prefer them; inline, also for a notebook that is dark, and not for one that is light."""
+    """The rules of some roles: shapes and colours, which are light or dark; by default light, then
+    the dark ones for readers who prefer them; inline, also for a notebook that is dark, and not for
+    one that is light."""
     used = set(roles)
     chosen = {name: style for name, style in styles.items() if name in used}
-    light = "".join(_rule(name, style, colours(False), True) for name, style in chosen.items())
+    base = ".mg-frame path,.mg-frame circle,.mg-frame rect{fill:none}"
+    base += "".join(_rule(name, style, colours(bool(dark)), True) for name, style in chosen.items())
+    if dark is not None:
+        return base
 
-    def dark(within: str) -> str:
+    def darker(within: str) -> str:
         rules = (_rule(name, style, colours(True), False) for name, style in chosen.items())
         return "".join(f"{within}{rule}" for rule in rules if rule)
 
-    base = ".mg-frame path,.mg-frame circle,.mg-frame rect{fill:none}"
     if not inline:
-        return f"{base}{light}@media (prefers-color-scheme:dark){{{dark('')}}}"
+        return f"{base}@media (prefers-color-scheme:dark){{{darker('')}}}"
     preferred = (
-        f"@media (prefers-color-scheme:dark){{{dark(':not([data-jp-theme-light=true] *)')}}}"
+        f"@media (prefers-color-scheme:dark){{{darker(':not([data-jp-theme-light=true] *)')}}}"
     )
-    return f"{base}{light}{preferred}{dark('[data-jp-theme-light=false] ')}"
+    return f"{base}{preferred}{darker('[data-jp-theme-light=false] ')}"
 
 
 def _rule(name: str, style: Style, colour: Mapping[str, str], shapes: bool) -> str:
