@@ -215,6 +215,65 @@ def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     assert abs(at - float(end)) < 1, "the mark stands where the curve is at the scrubber's epoch"
 
 
+LETTERS = """root => Math.min(...[...root.querySelectorAll(
+        "h1, h2, li, button, select, output, summary, .mt-status, .mt-number, svg text")]
+    .filter((e) => e.textContent && e.checkVisibility())
+    .map((e) => parseFloat(getComputedStyle(e).fontSize)
+        * (e.ownerSVGElement ? e.getScreenCTM().a : e.currentCSSZoom)))"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (1920, 1080)])
+def test_a_key_fills_the_screen_with_the_training_and_the_last_row_can_read_it(
+    view, visit, axe, history, size
+):
+    page = visit.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = view(history)
+    before = root.bounding_box()
+    letters, said = root.evaluate(LETTERS), root.locator("output")
+    page.keyboard.press("f")  # without a click
+    page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+    page.wait_for_timeout(200)
+    assert root.bounding_box() == {"x": 0, "y": 0, "width": size[0], "height": size[1]}
+    assert root.evaluate(LETTERS) > max(letters, size[1] / 75)
+    boxes = [panel.bounding_box() for panel in root.locator(".mt-panel").all()]
+    assert len({box["x"] for box in boxes}) == 3 and len({box["y"] for box in boxes}) == 2
+    assert all(box["y"] + box["height"] < size[1] for box in boxes[:4]), "the network, too"
+    axe(page, ".mt-root")
+    for key, epoch in (("PageUp", 40), ("PageUp", 30), ("PageDown", 40)):
+        page.keyboard.press(key)
+        assert said.inner_text() == f"epoch {epoch}", "a clicker's keys"
+    page.keyboard.press("b")
+    dark = lambda: root.evaluate("e => getComputedStyle(e).filter") == "brightness(0)"
+    assert dark()
+    page.keyboard.press("PageDown")
+    assert not dark() and said.inner_text() == "epoch 40"
+    page.keyboard.press("Escape")
+    page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
+    page.wait_for_timeout(300)
+    assert root.bounding_box() == before and root.evaluate(LETTERS) == letters
+    root.get_by_label("Stage mode").click()
+    page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+    page.keyboard.press("f")
+    page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
+
+
+def test_curves_alone_fill_the_stage(view, visit):
+    live = viz.History()
+    for epoch in range(20):
+        live.log(epoch, loss=1 / (1 + epoch), accuracy=epoch / 20)
+    root = view(live)
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    visit.page.keyboard.press("F")
+    visit.page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+    visit.page.wait_for_timeout(200)
+    for panel in root.locator(".mt-panel").all():
+        box = panel.bounding_box()
+        assert 600 < box["height"] < 800 - box["y"]
+    visit.page.keyboard.press("f")
+    visit.page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
+
+
 def test_the_legends_give_the_values_of_the_epoch_that_is_shown(view, visit, history):
     root = view(history)
     number, (epochs, losses) = root.locator("[data-measure=loss]"), history.measures["loss"]
@@ -350,6 +409,10 @@ def test_in_notebook_7_the_curves_grow_while_the_cell_runs_and_the_frame_shows_w
     slider.focus()
     page.keyboard.press("Home")
     assert said.inner_text() == "epoch 1"
+    page.keyboard.press("f")
+    page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+    page.keyboard.press("f")
+    page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").first.wait_for()
     cells = page.locator(".jp-Notebook .jp-Cell").count()
     for key in ("a", "b", "d", "d", "x"):
         page.keyboard.press(key)

@@ -1,14 +1,19 @@
-"""The training view's module and stylesheet; its colours are the stepper's, read from there."""
+"""The training view's module and stylesheet; its colours and its stage are the stepper's, read from
+there."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
+from minigrad.viz.bundle import STATIC as STEPPER
 from minigrad.viz.bundle import as_one, parts
 from minigrad.viz.picture.marks import palette
 
 STATIC = Path(__file__).parent / "static"
+_OF_A_STAGE = re.compile(r"^\.mg-(?:root\.mg-stage|dark|idle[^{}]*) \{[^}]*\}", re.MULTILINE)
+"""The stepper's rules for what fills the screen, a black screen and a pointer at rest."""
 
 
 @cache
@@ -21,8 +26,11 @@ def script() -> str:
 
 @cache
 def stylesheet() -> str:
-    """The styles, with the stepper's colours as --mt-… variables."""
+    """The styles, with the stepper's colours as --mt-… variables, and its stage."""
     colours = "".join(
         f"--mt-{name}:light-dark({light},{dark});" for name, (light, dark) in palette().items()
     )
-    return f".mt-root{{{colours}}}\n" + (STATIC / "training.css").read_text(encoding="utf-8")
+    stepper = (STEPPER / "stepper.css").read_text(encoding="utf-8")
+    stage = "\n".join(_OF_A_STAGE.findall(stepper)).replace(".mg-root", ".mt-root")
+    own = (STATIC / "training.css").read_text(encoding="utf-8")
+    return f".mt-root{{{colours}}}\n{own}{stage}\n"

@@ -21,6 +21,7 @@ const shown = readable
   : unpacked(fromBase64(held.textContent));
 const root = await shown.then(
   (history) => mount(place, history, { level: 1, lang: %s }), (error) => failed(place, error));
+if (root) listenFirstKey(() => ({ root }));
 if (window.parent !== window) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
   const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");

@@ -3,9 +3,11 @@
 // places and colours. Its words stand with the stepper's, in one table.
 
 import { windowOf } from "../../static/viewer/arrange.js";
-import { h, s } from "../../static/viewer/dom.js";
+import { h, icon, s } from "../../static/viewer/dom.js";
+import { listenFirstKey } from "../../static/viewer/keys.js";
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { keepKeys } from "../../static/viewer/quiet.js";
+import { makeStage } from "../../static/viewer/stage.js";
 import { translator } from "../../static/viewer/texts.js";
 import {
   axisText,
@@ -20,6 +22,11 @@ import { DASHES, matrixOf, num, rgb, text, ticks } from "./shared.js";
 const LEVELS = 64;
 const SQUARE = "mt-body mt-square";
 const MOST_CIRCLES = 16; // neurons of a layer that are drawn one by one
+// pixels: the height of a screen on which the stage has letters of the usual size, a 57th of it; or
+// a 67th where three panels would not stand beside one another
+const STAGE = 600,
+  DENSE = 700,
+  MARGINS = 0.95; // of its width, what the margins leave
 
 /**
  * Shows a history in an element; returns the view's root, whose `update(history, running)` shows
@@ -40,6 +47,15 @@ export function mount(
   host.append(keepKeys(root));
   const state = { history, running, at, log: null, parameter: null, example: 0, timer: null };
   const parts = {};
+  let scale = 1, // of all letters, on the stage
+    tall = Infinity; // pixels for a square picture
+  const stage = makeStage(
+    root,
+    { steps: [] },
+    { clock: null, arrange: draw, redraw() {}, close() {} },
+  );
+
+  const toggleStage = () => stage.set(!stage.on());
 
   function build() {
     root.replaceChildren();
@@ -84,8 +100,10 @@ export function mount(
       parts.views,
       parts.details,
     );
+    const said = { "aria-label": t("stage"), title: t("stage"), onclick: toggleStage },
+      full = h("button", { class: "mt-full", ...said }, icon("stage"));
     root.append(
-      h("div", { class: "mt-top" }, parts.title, parts.status),
+      h("div", { class: "mt-top" }, parts.title, parts.status, full),
       parts.scrub,
       parts.panels,
     );
@@ -98,7 +116,8 @@ export function mount(
   function fit() {
     const { panels } = parts,
       below = (part, other) => part.getBoundingClientRect().top - other.getBoundingClientRect().top,
-      space = windowOf(root) - below(panels, root) - AROUND / 2,
+      tallest = stage.on() ? root.clientHeight : windowOf(root),
+      space = tallest - below(panels, root) - AROUND / 2,
       around = new Map(), // by the place of a row: of its panels what is not picture
       ends = columnsOf(Infinity) > 1;
     for (const square of panels.querySelectorAll(".mt-square")) {
@@ -110,8 +129,8 @@ export function mount(
     const [above = 0] = around.keys(),
       each = (rows) =>
         (space - above + GAP - rows.reduce((sum, rest) => sum + rest + GAP, 0)) / rows.length,
-      shared = each([...around.values()]),
-      tall = shared < LOWEST ? Math.max(LOWEST, each([...around.values()].slice(0, 1))) : shared;
+      shared = each([...around.values()]);
+    tall = shared < LOWEST ? Math.max(LOWEST, each([...around.values()].slice(0, 1))) : shared;
     panels.style.maxHeight = ends ? `${Math.round(Math.max(LEAST, space))}px` : "";
     panels.style.setProperty("--mt-tall", ends ? `${Math.floor(tall)}px` : "none");
     // by keys, too
@@ -129,15 +148,26 @@ export function mount(
     FRAME = 26,
     LOWEST = 160,
     AROUND = 32; // as training.css has them
-  const innerWidth = () => (root.clientWidth || 720) - AROUND;
+  const innerWidth = () =>
+    stage.on() ? parts.panels.clientWidth / scale : (root.clientWidth || 720) - AROUND;
   const columnsOf = (many) =>
     Math.max(1, Math.min(many, Math.floor((innerWidth() + GAP) / (LEAST + GAP))));
   function widthOf(many) {
     const inner = innerWidth(),
       columns = columnsOf(many),
       own = (inner - GAP * (columns - 1)) / columns;
-    return Math.round(Math.max(200, (inner > SINGLE ? Math.min(own, WIDEST) : own) - FRAME));
+    const wide = inner > SINGLE && !stage.on() ? Math.min(own, WIDEST) : own;
+    return Math.round(Math.max(200, wide - FRAME));
   }
+
+  // Of the letters on the stage, with so many panels beside one another.
+  function scaleFor(columns) {
+    const { clientHeight: tall, clientWidth: wide } = root,
+      most = (wide * MARGINS) / (columns * (LEAST + GAP));
+    return Math.max(1, tall / DENSE, Math.min(tall / STAGE, most));
+  }
+  // Of a square picture: on the stage as wide as it is shown, else it fills its panel.
+  const squareOf = (wide) => (stage.on() ? Math.min(wide, tall / scale) : wide);
 
   const index = () =>
     state.at < 0
@@ -183,30 +213,34 @@ export function mount(
       : t("nothingRecorded");
     const groups = Object.entries(grouped(names)),
       ground = snapshots.length ? null : state.history.landscape, // else it follows the scrubber
-      many = groups.length + (snapshots.length ? 3 : ground ? 1 : 0),
-      wide = widthOf(many);
+      many = groups.length + (snapshots.length ? 3 : ground ? 1 : 0);
+    scale = stage.on() ? scaleFor(Math.min(many, 3)) : 1;
+    root.style.setProperty("--mt-scale", scale);
+    const wide = widthOf(many);
     parts.panels.style.setProperty("--mt-columns", columnsOf(many));
     parts.curves.replaceChildren(
-      ...groups.map(([word, members]) => curves(word, members, wide)),
+      ...groups.map(([word, members]) => curves(word, members, wide, many)),
       ...(ground ? [landscape(Infinity, wide)] : []),
     );
     parts.scrub.hidden = snapshots.length < 2;
     parts.slider.max = Math.max(0, snapshots.length - 1);
     drawTable(names);
     drawSnapshot();
-    markEpoch();
     fit();
+    if (stage.on()) drawSnapshot(); // at the height that the squares have
+    markEpoch();
   }
 
   // Long: a closure, whose functions share these elements and the state.
-  function curves(word, names, W) {
+  function curves(word, names, W, many) {
     const { measures } = state.history;
     const all = names.flatMap((name) => measures[name].values.map(num)).filter(Number.isFinite);
     const positive = all.length > 0 && Math.min(...all) > 0;
     const log =
       positive && (state.log ?? (word === "loss" && Math.max(...all) > 20 * Math.min(...all)));
     // with the scrubber and the decision surface on one screen of 800 pixels
-    const H = state.history.snapshots.length ? 150 : 220,
+    const rows = Math.ceil(many / columnsOf(many)),
+      H = state.history.snapshots.length ? 150 : stage.on() ? STAGE / rows - 130 : 220,
       L = 48,
       R = 12,
       T = 10,
@@ -352,7 +386,7 @@ export function mount(
   const shown = (word, { legend, svg }, tools = [], look = "mt-body") =>
     panel(t(word), [legend, ...tools], h("div", { class: look }, svg));
   const landscape = (until, wide) =>
-    shown("landscape", landscapePicture(state.history, until, wide, t, root), [], SQUARE);
+    shown("landscape", landscapePicture(state.history, until, squareOf(wide), t, root), [], SQUARE);
 
   // -- the decision surface
 
@@ -376,7 +410,7 @@ export function mount(
     pen.putImageData(image, 0, 0);
     const [x0, x1, y0, y1] = points.bounds,
       [left, top, right, under] = [40, 6, 10, 36],
-      W = Math.min(widthOf(3), WIDEST_SQUARE) - left - right,
+      W = Math.min(squareOf(widthOf(3)), WIDEST_SQUARE) - left - right,
       frame = { x: left, y: top, width: W, height: W };
     const x = (a) => left + (W * (a - x0)) / (x1 - x0),
       y = (b) => top + W * (1 - (b - y0) / (y1 - y0));
@@ -723,31 +757,28 @@ export function mount(
   };
   // No more is to come.
   root.end = () => root.update(state.history, false);
-  // Keys, with the focus inside: the same as the stepper's. A select keeps its own, and so does
-  // Space on a button.
+  // What a key does with the focus inside, as in the stepper; null leaves it to the browser. A
+  // select keeps its own keys, and so does Space on a button.
+  function action({ key, target: { tagName } }) {
+    const last = state.history.snapshots.length - 1,
+      at = index();
+    if (tagName === "SELECT") return null;
+    if (key === "Escape") return stage.on() ? stage.leave : () => document.activeElement?.blur();
+    if (/^f$/i.test(key)) return toggleStage;
+    if (stage.on() && /^[b.]$/i.test(key)) return stage.dark;
+    if (last < 1) return null;
+    if (key === " " && !["BUTTON", "SUMMARY"].includes(tagName)) return () => play(!state.timer);
+    const paged = stage.on() && { PageUp: at - 1, PageDown: at + 1 }, // by a clicker
+      to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last, ...paged }[key];
+    return to === undefined ? null : () => (play(false), go(to));
+  }
   root.addEventListener("keydown", (event) => {
-    const kind = event.target.tagName,
-      last = state.history.snapshots.length - 1;
-    if (
-      event.defaultPrevented ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      kind === "SELECT" ||
-      last < 1
-    )
-      return;
-    const to = { ArrowLeft: index() - 1, ArrowRight: index() + 1, Home: 0, End: last }[event.key];
-    const plays = event.key === " " && !["BUTTON", "SUMMARY"].includes(kind);
-    if (event.key === "Escape") document.activeElement?.blur?.();
-    if (to === undefined && !plays) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = action(event);
+    if (!act) return;
     event.preventDefault();
     event.stopPropagation();
-    if (plays) play(!state.timer);
-    else {
-      play(false);
-      go(to);
-    }
+    if (!stage.lit()) act();
   });
   root.go = (to) => {
     if (to !== state.at) {
@@ -764,7 +795,7 @@ export function mount(
     const [wide, was] = drawn;
     if (!root.clientWidth) return;
     if (Math.abs(root.clientWidth - wide) < 8 && look() === was)
-      return type === "resize" && fit();
+      return type === "resize" && (stage.on() ? draw() : fit());
     drawn = [root.clientWidth, look()];
     const key = root.contains(document.activeElement) && document.activeElement.className;
     draw();
@@ -862,4 +893,4 @@ export default {
   },
 };
 
-export { fromBase64, unpacked };
+export { fromBase64, listenFirstKey, unpacked };
