@@ -2,6 +2,7 @@
 sight, and it does not move as it fills.
 """
 
+from functools import reduce
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,6 +150,45 @@ def test_shapes_go_below_the_names_before_arrays_are_folded(show):
         })"""
     )
     assert classes[0] and names[0] and classes[1] < names[1], "a shape and its type on one line"
+
+
+def test_a_narrow_table_tells_arrays_by_their_ranges(show, visit):
+    """A row of a matrix was broken into lines."""
+    trace = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, mode="reverse")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    viewer = show(trace, 1280, 800, step=len(trace["steps"]))
+    cell = viewer.locator("tr[data-node=v1] td.mg-c-v")
+    texts = lambda: viewer.locator("td.mg-num:visible").all_inner_texts()
+    look = """root => [...root.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)"""
+    assert any("…" in text for text in texts()) and not any("], [" in text for text in texts())
+    assert max(viewer.evaluate(look)) < 43 and "2.141" in cell.get_attribute("title")
+    listed = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0]], mode="reverse")
+    assert "[[1, 4]]" in show(listed, 1280).locator("td.mg-num").all_inner_texts(), "elsewhere not"
+
+
+CUT_ROWS = """(root) => {
+    const box = root.querySelector(".mg-tablebox"), { bottom } = box.getBoundingClientRect();
+    const rect = (row) => row.getBoundingClientRect(), all = [...box.querySelectorAll("tbody tr")];
+    let top = rect(box.querySelector("thead")).bottom, end = bottom - 1;
+    for (const row of all.filter((row) => row.matches(".mg-near")))
+        if (rect(row).top <= top + 1) top = rect(row).bottom;
+    for (const row of all.filter((row) => row.matches(".mg-near")).reverse())
+        if (rect(row).bottom >= end - 1) end = rect(row).top;
+    const cut = (row) =>
+        [top, end].some((at) => rect(row).top < at - 1 && rect(row).bottom > at + 1);
+    return [box.scrollTop, ...all.filter((row) => !row.matches(".mg-near") && cut(row))
+        .map((row) => row.dataset.node)];
+}"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_a_table_that_follows_the_steps_cuts_no_row(show, visit, size):
+    visit.page.emulate_media(reduced_motion="reduce")
+    repeated = lambda x: reduce(lambda y, _: mg.sin(y) * 0.5 + x, range(20), x)
+    trace = trace_function(repeated, 0.7, mode="reverse")
+    found = at_each(show(trace, *size), range(1, len(trace["steps"]) + 1, 3), CUT_ROWS)
+    assert len({top for top, *_ in found}) > 3, "it scrolls"
+    assert [cut for _, *cut in found if cut] == []
 
 
 def test_a_table_without_a_source_takes_the_whole_width_below_a_long_graph(show):

@@ -41,11 +41,13 @@ def focus(viewer):
 
 def test_from_the_first_step_to_the_last_by_keyboard(show, visit):
     viewer = show(SAMPLES["seed"])
-    assert step_of(viewer) == 0 and cell(viewer, "x1", "v").inner_text() == "", (
+    assert step_of(viewer) == 0
+    focus(viewer)
+    press(visit.page, "ArrowRight")
+    assert step_of(viewer) == 1 and cell(viewer, "v1", "v").inner_text() == "", (
         "not computed is empty, not 0"
     )
-    focus(viewer)
-    for k in range(1, 24):
+    for k in range(2, 24):
         press(visit.page, "ArrowRight")
         assert step_of(viewer) == k
     press(visit.page, "ArrowRight")
@@ -58,7 +60,9 @@ def test_from_the_first_step_to_the_last_by_keyboard(show, visit):
     press(visit.page, "ArrowLeft")
     assert cell(viewer, "x1", "g").inner_text() == "5", "one contribution taken back"
     press(visit.page, "Home")
-    assert step_of(viewer) == 0 and cell(viewer, "x1", "g").inner_text() == ""
+    assert step_of(viewer) == 0 and cell(viewer, "x1", "g").inner_text() == "5.5", (
+        "the end, faintly"
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,7 @@ def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name)
                 for n in sample["nodes"]
             ]
         )
+    expected[0] = expected[-1]  # faintly
     there = random.Random(3).sample(range(len(expected)), min(40, len(expected)))
     order = [*range(len(expected)), *there]  # forward, then here and there
     found = visit.page.evaluate(

@@ -21,7 +21,7 @@ import { brief, full } from "./summaries.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
 // for a table wider than its place: without the column of how it is made; in smaller letters;
-// shapes below the names; arrays on several lines; shapes, too
+// shapes below the names; arrays by their ranges, on several lines; shapes, too
 const TIGHT = ["mg-tight", "mg-compact", "mg-named", "mg-tighter", "mg-cramped"];
 const ROWS_DRAWN = 120, // of a long table: on both sides of the rows that are seen
   ROW_TALL = 33; // pixels, until a row has been measured
@@ -34,12 +34,13 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     byId = nodesOf(trace),
     body = h("tbody");
   const unkept = unkeptOf(trace);
-  const text = (value) => brief(value, WIDE),
+  const text = (value, whole) => brief(value, WIDE, whole),
     theirs = cellsBeside(trace);
   let ids = [], // of all rows
     whole = false, // all rows are drawn, for paper
+    listed, // elements up to which an array stands in full, where it is not as elsewhere
     from = 0, // the first that is drawn
-    tall = ROW_TALL,
+    tall = ROW_TALL, // the tallest
     hidden = new Set(), // columns
     latest = null, // the step and the states that are shown
     rows = new Map(), // those that are drawn
@@ -118,7 +119,6 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const row = group
         ? groupRow(id, group, cells.values())
         : nodeRow(byId.get(id), cells.values());
-      row.style.setProperty("--mg-lines", linesIn.get(group ? group.last : id) ?? 1);
       rows.set(id, { row, cells, source: group ? group.last : id });
     }
     const all = [...rows.values()].map((one) => one.row);
@@ -149,18 +149,15 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   // Space for the widest value of each column from the start, so that the table does not move while
   // it fills.
   const widest = new Map(columns.map((c) => [c.key, 6])),
-    longest = new Map(columns.map((c) => [c.key, FOLDED])), // of its parts that no line divides
-    linesIn = new Map(); // and for the tallest of each row, where arrays are folded
+    longest = new Map(columns.map((c) => [c.key, FOLDED])); // of its parts that no line divides
   const grown = (sizes, key, size) => size > (sizes.get(key) ?? 0) && sizes.set(key, size);
   // Whether any has grown.
   function measure() {
     let more = false;
     for (const step of steps)
-      for (const [id, column, value] of step.writes ?? []) {
-        const said = text(value);
-        if (grown(widest, column, Array.from(said).length)) more = true;
-        for (const part of said.split(" ")) grown(longest, column, part.length);
-        if (grown(linesIn, id, foldedLines(said, longest.get(column)))) more = true;
+      for (const [, column, value] of step.writes ?? []) {
+        if (grown(widest, column, Array.from(text(value)).length)) more = true;
+        for (const part of text(value, 1).split(" ")) grown(longest, column, part.length);
       }
     return more;
   }
@@ -229,7 +226,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
-          said = unlike ? unlikeText(value, other, text, t) : text(value) || lost;
+          said = unlike ? unlikeText(value, other, text, t) : text(value, listed) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         cell.ariaHidden = seen !== state; // what is read aloud is known
         if (!setText(cell, said)) continue;
@@ -293,8 +290,18 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       table.classList.remove(...TIGHT);
       for (const more of TIGHT)
         if (table.offsetWidth > box.clientWidth) table.classList.add(more);
+      // of an array no row is broken
+      const most = table.classList.contains("mg-tighter") ? 1 : undefined;
+      if (most !== listed) {
+        listed = most;
+        if (latest) fill(...latest);
+      }
       headTall = head.offsetHeight;
-      for (const one of rows.values()) one.tall = one.row.offsetHeight;
+      tall = 1;
+      for (const one of rows.values()) tall = Math.max(tall, (one.tall = one.row.offsetHeight));
+      spaced();
+      // the box ends with a row
+      box.style.cssText = `--mg-head:${headTall + 2}px;--mg-row:${tall}px`;
       if (latest) fill(...latest);
     },
     levels: TIGHT.length,
@@ -309,8 +316,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     },
     // The least height that shows its head and any row.
     least() {
-      const tallest = Math.max(0, ...[...rows.values()].map((one) => one.tall));
-      return headTall + tallest + box.offsetHeight - box.clientHeight;
+      return headTall + tall + box.offsetHeight - box.clientHeight;
     },
     // The row into view, and, where the table is wider than its place, the cell that is written.
     follow(step, smooth) {
@@ -319,14 +325,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         space = box.clientHeight;
         if (latest) fill(...latest);
       }
-      if (isLong() && box.clientHeight) {
-        const [first] = rows.values();
-        if (first.tall && first.tall !== tall) {
-          tall = first.tall;
-          spaced();
-        }
-        if (id && !rows.has(id)) drawFrom(ids.indexOf(id) - ROWS_DRAWN);
-      }
+      if (id && isLong() && space && !rows.has(id)) drawFrom(ids.indexOf(id) - ROWS_DRAWN);
       const found = rows.get(id);
       if (!found) return;
       const { row, cells } = found,
@@ -336,22 +335,14 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const under = row.offsetTop - held[0], // just below what is kept there
         spare = space - row.offsetHeight - held[0] - held[1];
       if (under < box.scrollTop || under - spare > box.scrollTop)
-        to.top = under - Math.max(0, spare / 2);
+        // the upper edge cuts no row
+        to.top = [...body.querySelectorAll("tr:not(.mg-near)")]
+          .map((one) => one.offsetTop - held[0])
+          .find((top) => top >= under - Math.max(0, spare / 2));
       if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;
       else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth)
         to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
       if (to.top !== box.scrollTop || to.left !== box.scrollLeft) box.scrollTo(to);
     },
   };
-}
-
-// How many lines a text takes that is folded at its spaces.
-function foldedLines(text, most) {
-  let count = 1,
-    used = 0;
-  for (const { length } of text.split(" ")) {
-    if (used && used + 1 + length > most) [count, used] = [count + 1, length];
-    else used += (used ? 1 : 0) + length;
-  }
-  return count;
 }
