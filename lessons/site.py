@@ -36,6 +36,11 @@ JOBS = "auto"
 """Sphinx's processes: one for each core."""
 SCORER = "scorer.js"
 """The file that orders what a search finds."""
+TEMPLATES = "_templates"
+SEARCH_PAGE = """{% extends "!search.html" %}
+{% block content %}<h1>{{ _("Search") }}</h1>{{ super() }}{% endblock %}
+"""
+"""The theme's page of a search has no heading of the first level."""
 EXTRA = "extra"
 """The folder whose files are put beside the pages as they are."""
 NEEDED = {
@@ -111,6 +116,8 @@ def build(
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
         shutil.copytree(STATIC, source / "_static", ignore=shutil.ignore_patterns(SCORER))
+        (source / TEMPLATES).mkdir()
+        (source / TEMPLATES / "search.html").write_text(SEARCH_PAGE, encoding="utf-8")
         (source / SCORER).write_text(scorer(lessons, notebooks), encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
@@ -234,6 +241,7 @@ def settings(title: str, documented: bool = True) -> dict[str, Any]:
         "exclude_patterns": [],
         "html_theme": "furo",
         "html_static_path": ["_static"],
+        "templates_path": [TEMPLATES],
         "html_extra_path": [EXTRA],
         "html_css_files": ["course.css"],
         "html_js_files": [("course.js", {"defer": "defer"})],

@@ -220,10 +220,19 @@ def test_a_search_for_a_term_finds_the_glossary_then_its_lesson_with_excerpts(vi
     visit.assert_clean()
 
 
-def test_a_lesson_of_the_site_is_accessible(visit, served, axe):
-    visit.page.goto(f"{served}/01_sum.html")
-    visit.page.wait_for_selector("mjx-container svg")
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("01_sum.html", "mjx-container svg"),
+        ("search.html", "h1"),
+        ("search.html?q=adjoint", ".context"),
+    ],
+)
+def test_a_lesson_and_the_search_of_the_site_are_accessible(visit, served, axe, name, shown):
+    visit.page.goto(f"{served}/{name}")
+    visit.page.wait_for_selector(shown)
     axe(visit.page, "body")
+    assert visit.page.get_by_role("heading", level=1).count() == 1
 
 
 def test_on_a_phone_a_wide_figure_is_scrolled_with_the_keyboard_too(visit, made, axe):
