@@ -326,7 +326,8 @@ def _style_of_trace(lang: str, *without: str) -> str:
 
 
 _RULES_OF = {
-    "arrays": r"\.mg-view-(?:arrays|element)|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
+    "arrays": r"\.mg-view-(?:arrays|element)|~ \.mg-means"
+    r"|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
     "beside": r"\.mg-(?:differs|unlike-value)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",

@@ -707,6 +707,22 @@ def test_in_a_low_window_graph_and_table_show_what_a_product_of_arrays_reads(sho
     visit.page.emulate_media(reduced_motion="no-preference")
 
 
+def test_on_a_phone_the_button_with_the_meaning_takes_no_line_from_the_sentence(show):
+    """It stood alone below the sums, and the sentence was below what is seen."""
+    trace = trace_function(
+        lambda x: (x.sum(0) * x.mean(1).sum()).sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]]
+    )
+    viewer = show(trace, 390, 844, step=len(trace["steps"]))
+    button, formula, sums, say, panel = (
+        viewer.locator(part).bounding_box()
+        for part in (".mg-means", ".mg-formula", ".mg-sums", ".mg-say", ".mg-now")
+    )
+    assert formula["y"] <= button["y"] + button["height"] / 2 <= formula["y"] + formula["height"]
+    assert formula["x"] + formula["width"] <= button["x"]
+    assert formula["y"] + formula["height"] <= sums["y"] < say["y"]
+    assert say["y"] + 30 < panel["y"] + panel["height"], "its first line"
+
+
 def test_on_a_phone_the_line_before_the_first_step_is_seen_whole(show):
     rng = np.random.default_rng(0)
     sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
