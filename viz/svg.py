@@ -46,6 +46,7 @@ def to_svg(
     lang: str = "en",
     size: str | tuple[int, int] | None = None,
     dark: bool | None = None,
+    letters: int = LETTERS,
 ) -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
@@ -53,7 +54,8 @@ def to_svg(
         at the step ("auto"); "open", or "closed".
     lang: the language of its words, "en" or "zh"; the Trace's own title stays as it is.
     size: as in :func:`minigrad.viz.save`; all of the picture is scaled to it.
-    dark: dark colours, or light ones; by default those that the reader prefers. What the
+    dark: dark colours, or light ones; by default those that the reader prefers.
+    letters: the longest line of the sentence above a narrow graph. What the
     step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour,
     dash and direction. Above the graph stand the seeds of the passes, the step's formula and its
     sentence.
@@ -72,7 +74,7 @@ def to_svg(
             f"to_svg: step {step} does not exist; this Trace has the states 0 to {count}"
         )
     title = f"{shown.get('title') or t('untitled')} · {t('slider')} {t('counter', k=at, n=count)}"
-    marks, width, height = _still(shown, at, t)
+    marks, width, height = _still(shown, at, t, letters)
     pixels = pixels_of(size) or (width, height)
     scale_ = max(width / pixels[0], height / pixels[1])
     wide, high = pixels[0] * scale_, pixels[1] * scale_
@@ -93,10 +95,12 @@ def laid_out(
     return with_lines(grouped(spoken(trace, t), groups, t, step))
 
 
-def _still(trace: Mapping[str, Any], at: int, t: Words) -> tuple[list[Mark], float, float]:
+def _still(
+    trace: Mapping[str, Any], at: int, t: Words, letters: int
+) -> tuple[list[Mark], float, float]:
     """The display list of a still, its width and its height."""
     current, place = trace["steps"][at - 1] if at else None, trace["layout"]
-    lines, legend = _lines(trace, current, at, t), legend_of(trace, t)
+    lines, legend = _lines(trace, current, at, t, letters), legend_of(trace, t)
     top = LINE * len(lines) + 14 + (LEGEND if legend else 0)
     estimated = (WIDEST * measure.text_width(line) for line in lines)
     wanted = [*estimated, sum(map(_width, legend))]
@@ -122,11 +126,11 @@ def _width(entry: LegendEntry) -> float:
 
 
 def _lines(
-    trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words
+    trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words, letters: int
 ) -> list[list[TextRun]]:
     """The lines above the graph: the title or the step's formula and sentence; always the seeds, or
     the pass, and of a comparison its first difference."""
-    most = max(LETTERS, int((trace["layout"]["width"] - 2 * MARGIN) / LETTER))
+    most = max(letters, int((trace["layout"]["width"] - 2 * MARGIN) / LETTER))
     most = most // 2 if t.foreign else most  # letters of East Asia are twice as wide
     told = trace.get("difference", "").splitlines()
     above = [[TextRun(line)] for sentence in told for line in wrap(sentence, most)]

@@ -66,9 +66,7 @@ mark, mark code { outline: 2px solid var(--wrong); } mark code { outline: 0; }
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }
 details { margin: .4rem 0; } summary { cursor: pointer; } .picture { margin: .5rem 0 0; }
 .picture svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; }
-@media (max-width: 40rem) {
-  .picture { overflow-x: auto; } .picture svg { max-width: none; } }
+.wide, .picture { overflow-x: auto; }
 .ring { fill: none; stroke-width: 3; } .ring.r { stroke: var(--right); }
 .ring.w { stroke: var(--wrong); stroke-width: 4.5; }
 .badge { stroke: var(--paper); stroke-width: 2; } .badge.r { fill: var(--right); }
@@ -328,7 +326,8 @@ def compared(
     those of this module's stylesheet; without it they are all there at once.
     """
     both = Comparison(reference, trace, lang=language).still
-    svg = _of_its_own_style(to_svg(both, step, groups="open", lang=language))
+    still = to_svg(both, step, groups="open", lang=language, letters=LETTERS)
+    svg = _of_its_own_style(still)
     place = laid_out(both, "open", language)["layout"]["nodes"]
     writes = [(w[0], w[1], i) for i, s in enumerate(reference["steps"]) for w in s["writes"]]
     sweep = [w for w in writes if w[1] == "g"]  # in forward mode there is none
@@ -357,8 +356,16 @@ def compared(
     return svg[:end] + "".join(marks) + svg[end:].strip()
 
 
+LETTERS, LEAST_SCALE = 40, 0.63
+"""The longest line of the sentence above a narrow graph, and the least scale of a picture: a phone
+shows both whole, and scrolls what is wider."""
+
+
 def _of_its_own_style(svg: str) -> str:
-    """A picture whose style is not that of another one on the page, which may have other roles."""
+    """A picture whose style is not that of another one on the page, which may have other roles; on
+    a phone it stays readable."""
+    width = float(svg.partition(' width="')[2].partition('"')[0])
+    svg = svg.replace("</style>", f".mg-frame{{min-width:{LEAST_SCALE * width:.0f}px}}</style>")
     style = svg[svg.index("<style>") : svg.index("</style>")]
     return svg.replace("mg-frame", f"mg-frame-{hashlib.sha256(style.encode()).hexdigest()[:8]}")
 

@@ -399,6 +399,22 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
         page.close()
 
 
+@pytest.mark.browser
+def test_on_a_phone_a_small_graph_is_seen_whole(tmp_path, chromium):
+    """Its sentence made the picture twice as wide as the phone."""
+    path = tmp_path / "page.html"
+    path.write_text(student_html("Ada", "Lab", [judged("overwrites at fan-out")]), encoding="utf-8")
+    phone = chromium.new_page(viewport={"width": 390, "height": 844})
+    phone.goto(path.as_uri())
+    phone.evaluate("document.querySelectorAll('details').forEach((e) => e.open = true)")
+    hidden, width, scale = phone.locator(".picture").evaluate("""picture => {
+        const svg = picture.firstElementChild;
+        return [picture.scrollWidth - picture.clientWidth, picture.clientWidth,
+            svg.clientWidth / svg.viewBox.baseVal.width]; }""")
+    assert hidden == 0 and width > 300 and scale > 0.6
+    phone.close()
+
+
 # ------------------------------------------------------------------------------------------ Chinese
 
 SAID = {
