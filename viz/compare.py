@@ -7,6 +7,7 @@ and a right answer in another legal order is no difference.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import sys
@@ -52,9 +53,11 @@ class Comparison(StepperDocument):
         names: Sequence[str] | None = None,
         reference: bool = True,
         graphs: bool = True,
+        others: str = "",
         **options: Any,
     ):
-        """graphs: whether it is told where the graphs differ; else that they do."""
+        """graphs: whether it is told where the graphs differ; else that they do. others: what is
+        told of further results."""
         check(first)
         second, lacking = _trace_of(first, second)
         check(second)
@@ -65,6 +68,7 @@ class Comparison(StepperDocument):
         within = {k: options.pop(k, default) for k, default in TOLERANCES.items()}
         self.divergence = first_divergence(*_of_shared_columns(first, second), **within)
         self._reference, self._names = reference, [str(name) for name in names]
+        self._others = others
         close = partial(agree, **within)
         both, ids = union(first, second, close, str(names[1]))
         both = with_layout(both)
@@ -124,7 +128,8 @@ class Comparison(StepperDocument):
             t("pairSteps", node=node, first=first, second=second, a=a, b=b)
             for node, (first, second) in islice(within.items(), 3)
         ]
-        said = [self._values, self._parted(self.divergence, t), self._lacking, *steps]
+        parted = self._parted(self.divergence, t)
+        said = [self._others, self._values, parted, self._lacking, *steps]
         return [sentence for sentence in said if sentence]
 
     def _parted(self, found: Divergence | None, t: Words) -> str:
@@ -141,6 +146,7 @@ def compare(
     *inputs: Any,
     names: Sequence[str] | None = None,
     reference: bool = True,
+    output: Any = None,
     browser: bool = False,
     **options: Any,
 ) -> Any:
@@ -163,6 +169,9 @@ def compare(
         difference is told without a verdict: before and after a step of training.
         names: how the two are called; if not given, functions by their names, a derivative as
         ``grad(f)``, and others "first" and "second", in the stepper's language.
+        output: of functions that return several results, a tuple, a list or a dict, the index or
+        the key of the one that is shown; if not given, each is compared, and the first that
+        differs is shown.
         browser: as for :func:`minigrad.viz.show`, outside of notebooks.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
         stepper.
@@ -177,10 +186,10 @@ def compare(
         ValueError: not two names; an unknown view or language; a list of gradients that are not one
         for each input, those of unknown inputs, or of a Trace without adjoints.
         TypeError: gradients that are no numbers; functions without inputs, or inputs without a
-        function.
+        function; an ``output`` that is no result of both.
     """
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
-    derived = False
+    derived, others = False, ""
     if callable(first) or callable(second):
         t = words(options.get("lang", "en"))
         called = [_called(f) for f in (first, second)]
@@ -189,13 +198,28 @@ def compare(
             names = [name or other for name, other in known]
         both = first, second
         derived = any(map(_maker, both))  # the graph of a derivative has steps that no code tells
-        first, second = _run(first, inputs, both), _run(second, inputs, both, gradients=True)
+        if output is None:
+            try:
+                first = _run(first, inputs, both)
+                second = _run(second, inputs, both, gradients=True)
+            except TypeError:
+                if not (keys := _keys(both, inputs)):
+                    raise
+                within = {k: options.get(k, default) for k, default in TOLERANCES.items()}
+                first, second, others = _first_apart(both, inputs, keys, within, t)
+        elif output in (keys := _keys(both, inputs)):
+            first, second = (_run(_part(f, output), inputs, both) for f in both)
+        else:
+            raise TypeError(
+                f"compare: output={output!r} is none of the results of both functions, which are"
+                f" {', '.join(map(repr, keys)) or 'not several'}"
+            )
     elif inputs:
         raise TypeError(
             "compare: inputs are given with functions, as in viz.compare(f, mine, 2.0, 5.0); a"
             " Trace has its own. The names of the two are given as names=(…, …)."
         )
-    found = Comparison(first, second, names, reference, not derived, **options)
+    found = Comparison(first, second, names, reference, not derived, others, **options)
     if kernel_runs():
         try:
             from minigrad.viz.widget import ComparisonWidget
@@ -245,6 +269,50 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = F
     for one in said:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return trace
+
+
+def _part(f: Any, key: Any = None, keys: list[Any] | None = None) -> Any:
+    """A function with one of its several results: of the first key, or of another. keys: takes
+    all keys, a dict's own or 0, 1, …; none of a function that returns one result."""
+
+    @functools.wraps(f)
+    def part(*given: Any) -> Any:
+        out = f(*given)
+        listed = dict(enumerate(out)) if isinstance(out, tuple | list) else {}
+        found = out if isinstance(out, dict) else listed
+        if keys is not None:
+            keys[:] = found
+        return found[next(iter(found)) if key is None else key] if found else out
+
+    return part
+
+
+def _keys(both: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """The keys of the several results that two functions both return."""
+    found: list[list[Any]] = [[], []]
+    if all(map(callable, both)):
+        for f, keys in zip(both, found, strict=True):
+            with suppress(Exception):  # what is wrong with a result is told when it is compared
+                traced_in_reverse(_part(f, keys=keys), inputs)
+    return found[0] if found[0] == found[1] else []
+
+
+def _first_apart(
+    both: Sequence[Any], inputs: Sequence[Any], keys: Sequence[Any], within: Any, t: Words
+) -> tuple[Any, Any, str]:
+    """Of several results the Traces of the first that differs, or of the first; and how many
+    differ, as a sentence."""
+    pairs = [[_run(_part(f, key), inputs, both) for f in both] for key in keys]
+    close = partial(agree, **within)
+    apart = []
+    for k, pair in enumerate(pairs):
+        found = first_divergence(*pair, **within)
+        # the graphs have the other results, too
+        if found and (found.column or not _outcome(*pair, close, ("", ""), True, t)[1]):
+            apart.append(k)
+    at = apart[0] if apart else 0
+    said = t("pairSeveral", n=len(apart), all=len(keys), key=f"[{keys[at]!r}]")
+    return pairs[at][0], pairs[at][1], said
 
 
 def _trace_of(first: Mapping[str, Any], second: Any) -> tuple[Any, list[str]]:

@@ -148,6 +148,11 @@ def _result(out: Any) -> Tensor:
             f"{must} a {type(out).__name__} of {len(out)}. Trace one result at a time, for instance"
             " lambda *x: f(*x)[0]; viz.jacobian(f, …) shows them all."
         )
+    if isinstance(out, dict) and out:
+        raise TypeError(
+            f"{must} a dict of {len(out)}. Trace one result at a time, for instance"
+            f" lambda *x: f(*x)[{next(iter(out))!r}]."
+        )
     raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 
 

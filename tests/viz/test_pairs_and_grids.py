@@ -380,6 +380,44 @@ def test_of_two_graphs_that_differ_both_operations_are_told_with_their_values():
     ]
 
 
+def both_ways(x, y):
+    return {"product": x * y, "wave": mg.sin(x)}
+
+
+def test_of_several_results_each_is_compared_and_the_first_that_differs_is_shown():
+    def mine(x, y):
+        return {"product": y * x, "wave": mg.cos(x)}
+
+    listed = [lambda x, y, f=f: tuple(f(x, y).values()) for f in (both_ways, mine)]
+    for pair, key in (((both_ways, mine), "'wave'"), (listed, "1")):
+        shown = repr(viz.compare(*pair, 2.0, 3.0))
+        assert shown.startswith(f"Of 2 results 1 differ; this is [{key}].")
+        assert "The result should be 0.9093, but is −0.4161." in shown
+    same = viz.compare(both_ways, both_ways, 2.0, 3.0)
+    assert same.divergence is None and repr(same).startswith("Of 2 results 0 differ; this is")
+    assert repr(viz.compare(both_ways, mine, 2.0, 3.0, lang="zh")).startswith(
+        "2 个结果中有 1 个不同；这是 ['wave']。"
+    )
+    right = viz.compare(both_ways, mine, 2.0, 3.0, output="product")
+    assert repr(right).startswith("The results agree")
+    assert right.document["union"]["inputs"] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "options", "said"),
+    [
+        ((both_ways, both_ways), {"output": "sum"}, "are 'product', 'wave'"),
+        ((f, f), {"output": 0}, "are not several"),
+        ((both_ways, f), {}, r"a dict of 2.*lambda \*x: f\(\*x\)\['product'\]"),
+        ((both_ways, [1.0, 2.0]), {}, "a dict of 2"),
+        ((lambda x, y: (x, y, x), lambda x, y: (x,)), {}, "a tuple of 3"),
+    ],
+)
+def test_results_that_are_not_the_same_ones_are_refused(pair, options, said):
+    with pytest.raises(TypeError, match=said):
+        viz.compare(*pair, 2.0, 3.0, **options)
+
+
 def test_functions_are_compared_in_float64_whatever_they_hold():
     weights = mg.tensor([0.1, 0.2, 0.3])
     mine = [weight.item() for weight in weights]
