@@ -41,7 +41,7 @@ export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf;
     "viewer/array_text.js": '\nexport const shapeText = () => "", inline = shapeText;\n',
     "viewer/summaries.js": """
 import { short } from "./numbers.js";
-export const brief = (value) => short(value);
+export const brief = (value) => short(value), factorText = brief;
 export const full = (value) => typeof value === "number" ? String(value) : short(value);
 """,
     "views/array_questions.js": """

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from minigrad.viz.constants import NUMBER
 from minigrad.viz.edges import Point, Rectangle, waypoints
 from minigrad.viz.layout.lines import turn_of
-from minigrad.viz.numbers import brief
+from minigrad.viz.numbers import factor_text
 from minigrad.viz.reading import column_of
 from minigrad.viz.shape_labels import ShapeLabel
 from minigrad.viz.texts import Words
@@ -83,7 +83,7 @@ def labels_of(
     lit = [name for name in (step or {}).get("edges", ()) if name in wires]
     parts = (step or {}).get("contribs") or []
     said = [
-        (part["edge"], "× " + brief(part["local"], 12, 1))
+        (part["edge"], "× " + factor_text(part["local"]))
         for part in parts
         if part.get("local") is not None and part["edge"] in wires
     ]

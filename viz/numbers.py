@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 from minigrad.viz.constants import WHOLE
+from minigrad.viz.texts import Words, words
 
 from minigrad.trace.diff import entry_apart
 from minigrad.trace.text import number
@@ -32,11 +33,11 @@ def is_not_finite(value: Any) -> bool:
     return isinstance(value, str) and value in _WORDS
 
 
-def unlike_text(value: Any, other: Any) -> str:
+def unlike_text(value: Any, other: Any, t: Words | None = None) -> str:
     """Two values that differ, of arrays the first entry that does: "[1, 2]: 3 ≠ 4". other: that of
     another Trace, None where it has none."""
     at, *shown = entry_apart(value, other)
-    first, second = ("∅" if one is None else brief(one) for one in shown)
+    first, second = ("∅" if one is None else brief(one, t=t) for one in shown)
     return f"{at and f'{at}: '}{first} ≠ {second}"
 
 
@@ -81,13 +82,21 @@ def _level(v: float, scale: float) -> str:
     return LEVELS[8 + math.floor(8 * share + 0.5)]
 
 
-def spread(value: Any) -> str:
-    """The range of an array's elements, "−1.2 … 3.4"; where all are equal "[1, …]"."""
-    low, high = value["min"], value["max"]
-    return f"[{short(low)}, …]" if low == high else f"{short(low)} … {short(high)}"
+def spread(value: Any, t: Words | None = None) -> str:
+    """The range of an array's elements, "−1.2 … 3.4"; where all are written alike, "all 1"."""
+    low, high = short(value["min"]), short(value["max"])
+    return (t or words())("allOf", value=low) if low == high else f"{low} … {high}"
 
 
-def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
+def factor_text(value: Any) -> str:
+    """A local derivative on an edge; of an array of one number this alone."""
+    one = value["min"] if isinstance(value, dict) and "min" in value else None
+    return (
+        short(one) if one is not None and short(one) == short(value["max"]) else brief(value, 12, 1)
+    )
+
+
+def brief(value: Any, most: int = 18, whole: int = WHOLE, t: Words | None = None) -> str:
     """As :func:`short`, but where there is little space: an array of more than ``whole`` elements
     is shown by its range, "−1.2 … 3.4".
 
@@ -102,5 +111,5 @@ def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
     if math.prod(shape) <= whole and math.prod(shape) == len(value.get("sample", [])):
         return text
     if "min" in value and "max" in value:
-        return spread(value)
+        return spread(value, t)
     return text if len(text) <= most else str(tuple(shape))

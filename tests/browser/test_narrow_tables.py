@@ -14,7 +14,7 @@ from minigrad.lessons.grading.results.site import index_html
 import minigrad as mg
 from minigrad import nn, viz
 from minigrad.watch import trace_function
-from tests.browser.conftest import at_each, open_text
+from tests.browser.conftest import at_each, open_text, to
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
@@ -164,6 +164,20 @@ def test_a_narrow_table_tells_arrays_by_their_ranges(show, visit):
     assert max(viewer.evaluate(look)) < 43 and "2.141" in cell.get_attribute("title")
     listed = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0]], mode="reverse")
     assert "[[1, 4]]" in show(listed, 1280).locator("td.mg-num").all_inner_texts(), "elsewhere not"
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "all 0.1667"), ("zh", "全为 0.1667")])
+def test_an_array_of_one_number_is_told_by_it(show, lang, said):
+    trace = trace_function(lambda x: (x * np.ones((2, 3))).mean(), np.ones((2, 3)), mode="reverse")
+    viewer = show(trace, 1280, lang=lang)
+    assert said in viewer.locator("tr[data-node=x] td.mg-c-g").inner_text()
+    wide = trace_function(lambda x: (x * 1.0).mean(), np.ones((2, 3, 1)), mode="reverse")
+    viewer = show(wide, 1280, lang=lang)
+    assert viewer.locator(".mg-node[data-node=x] .mg-value.mg-c-g").text_content() == said
+    assert said in viewer.locator(".mg-found", has_text="x").first.inner_text()
+    assert f">{said.replace(chr(32), chr(160))}<" in viz.to_svg(wide, lang=lang)
+    to(viewer, len(wide["steps"]))
+    assert viewer.locator(".mg-label").all_text_contents() == ["× 1"]
 
 
 CUT_ROWS = """(root) => {

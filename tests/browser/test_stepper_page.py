@@ -815,6 +815,7 @@ def test_numbers_look_the_same_in_python_and_in_the_browser(parts):
     ]
     others += [
         {"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": -1 / 3, "max": 1e9},
+        {"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": 0.1, "max": 0.1000001},
         {"shape": [0], "sample": []},
         *(
             {"shape": [9], "sample": [0.5] * 9, "chosen": {"at": at, "sample": [1, -2, 3]}}
@@ -822,7 +823,11 @@ def test_numbers_look_the_same_in_python_and_in_the_browser(parts):
         ),
     ]
     values = numbers + others
-    found = parts.evaluate("all => [all.map(parts.short), all.map((v) => parts.brief(v))]", values)
+    found = parts.evaluate(
+        """all => [all.map(parts.short),
+            all.map((v) => parts.brief(v, (name, { value }) => `all ${value}`))]""",
+        values,
+    )
     assert found == [[short(v) for v in values], [brief(v) for v in values]]
 
 

@@ -77,7 +77,7 @@ def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
         "the number of elements decides, not their text"
     )
     assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 … 2"
-    assert brief({"shape": [5], "sample": [1, 1, 1, 1, 1], "min": 1, "max": 1}) == "[1, …]"
+    assert brief({"shape": [5], "sample": [1, 1, 1, 1, 1], "min": 1, "max": 1}) == "all 1"
     assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235−1.235e−7i"
 
 

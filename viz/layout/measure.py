@@ -17,7 +17,7 @@ from minigrad.viz.constants import CARD
 from minigrad.viz.numbers import brief, grid, spread, unlike_text
 from minigrad.viz.reading import TextRun, heading_runs, rows
 from minigrad.viz.speech import caption_lines
-from minigrad.viz.texts import words
+from minigrad.viz.texts import Words, words
 
 # The card's anatomy in pixels.
 HEAD = CARD["head"]  # the line "v1 = ln x1"
@@ -83,7 +83,7 @@ def row_height(shape: Sequence[int]) -> int:
     return ROW if kind == "line" else shape[0] * LINE + 5 if kind == "grid" else ROW + HEAT
 
 
-def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
+def lines_of(value: Any, shape: Sequence[int], t: Words | None = None) -> list[str]:
     """The text of a value in a card: one line, or one for each row of a small matrix."""
     fits = (
         kind_of(shape) == "grid"
@@ -95,7 +95,7 @@ def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
     # the box of a group has no shape, and no space for elements
     ranged = kind_of(shape) == "heat" or not shape
     ranged = ranged and isinstance(value, dict) and "min" in value
-    return [spread(value) if ranged else brief(value)]
+    return [spread(value, t) if ranged else brief(value, t=t)]
 
 
 def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -78,7 +78,9 @@ def card(
         marks.append(PathMark(f"M{x + 4 + 4 * i:g} {y + 6:g}v{height - 12:g}", f"stripe-{stage}"))
     if node.get("dangling"):
         marks.append(PathMark(hatching(x, y, width, height), "hatch"))
-    marks += _rows(node, columns, (x + measure.SIDE, body + 14, width - 2 * measure.SIDE), moment)
+    marks += _rows(
+        node, columns, (x + measure.SIDE, body + 14, width - 2 * measure.SIDE), moment, t
+    )
     return MarkGroup(marks, plain(heading_runs(node)), 1.0 if name in moment.born else GHOST)
 
 
@@ -123,6 +125,7 @@ def _rows(
     columns: Sequence[Mapping[str, Any]],
     place: tuple[float, float, float],
     moment: Moment,
+    t: Words,
 ) -> list[Mark]:
     """One row for each column; place: left end, first baseline and width."""
     (left, y, width), name, shape = place, node["id"], node.get("shape") or []
@@ -134,10 +137,10 @@ def _rows(
             bold = " bold" if key in moment.written(name) else ""
             bold += " quiet-value" if moment.quiet(name) else ""
             bold += " unlike-value" if is_not_finite(value) else ""
-            lines = measure.lines_of(value, shape)
+            lines = measure.lines_of(value, shape, t)
             if (name, key) in moment.theirs:
                 other, bold = moment.theirs[name, key], " bold unlike-value"
-                lines = [unlike_text(value, other)]
+                lines = [unlike_text(value, other, t)]
             for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)
                 marks.append(TextLine(*at, line, f"value {key}{bold}", "end"))

@@ -38,7 +38,7 @@ function grid({ shape, sample }) {
   return lines;
 }
 
-export function linesOf(value, shape) {
+export function linesOf(value, shape, t) {
   const fits =
     kindOf(shape ?? []) === "grid" &&
     typeof value === "object" &&
@@ -46,14 +46,13 @@ export function linesOf(value, shape) {
   if (fits) return grid(value);
   // the box of a group has no shape, and no space for elements
   const ranged = kindOf(shape ?? []) === "heat" || !shape?.length;
-  return [ranged && value?.sample && "min" in value ? spread(value) : brief(value)];
+  return [ranged && value?.sample && "min" in value ? spread(value, t) : brief(value, t)];
 }
 
 // In words, the range of an array of which `text` names it alone; null for any other value.
 export function rangeIn(text, value, t) {
-  const { min, max } = value ?? {},
-    isRange = min !== max && text === spread(value);
-  return isRange ? t("between", { min: short(min), max: short(max) }) : null;
+  const [min, max] = [value?.min, value?.max].map(short);
+  return text === `${min} … ${max}` ? t("between", { min, max }) : null;
 }
 
 // The level of a colour in a heat map, and the letter that stands for it.

@@ -7,7 +7,7 @@ import { brief } from "./summaries.js";
 
 // Two values that differ, as texts; of two arrays the first entries that do, behind their index.
 // Returns [index, text, text].
-export function apart(a, b, text = brief) {
+export function apart(a, b, text) {
   if (!b?.apart) return ["", text(a), b === null ? "∅" : text(b)];
   const [place, index] = b.apart,
     entry = ({ elements, sample }) => short((elements ?? sample)[place]);
@@ -55,11 +55,11 @@ export function marksBeside({ cells, only, names: [a, b] }, t) {
 export const legendBeside = ({ beside }, t) =>
   beside && h("p", { class: "mg-whose" }, marksBeside(beside, t));
 
-// Two values that differ, in one row of a card; t: in one cell of the table, with how many entries
-// do.
-export function unlikeText(value, other, text, t) {
-  const [at, own, theirs] = apart(value, other, text),
-    all = t && other?.apart && other.shape.reduce((a, b) => a * b, 1),
+// Two values that differ, in one row of a card; text: of one, in one cell of the table, with how
+// many entries do.
+export function unlikeText(value, other, t, text) {
+  const [at, own, theirs] = apart(value, other, text ?? ((one) => brief(one, t))),
+    all = text && other?.apart && other.shape.reduce((a, b) => a * b, 1),
     count = all ? ` (${t("pairCount", { n: other.apart[2], all })})` : "";
   return `${at}${own} ≠ ${theirs}${count}`;
 }
@@ -69,7 +69,7 @@ export function widenBeside(widest, { beside, steps }, text, t) {
   for (const [id, column, other] of beside?.cells ?? []) {
     const written = ([node, key]) => node === id && key === column,
       own = steps.findLast((step) => step.writes?.some(written)).writes.find(written)[2],
-      wide = unlikeText(own, other, text, t).length;
+      wide = unlikeText(own, other, t, text).length;
     widest.set(column, Math.max(widest.get(column), wide));
   }
 }

@@ -144,7 +144,7 @@ export const frame =
     });
 
 // Rows for the columns, each with its mark and its value; heights by the shape.
-export function drawRows(columns, box, top, shape) {
+export function drawRows(columns, box, top, shape, t) {
   const rows = new Map(),
     left = box.x - box.w / 2 + SIDE,
     right = box.x + box.w / 2 - SIDE,
@@ -162,7 +162,7 @@ export function drawRows(columns, box, top, shape) {
     // theirs: the value of another Trace beside this one, where it differs
     row.show = (given, theirs) => {
       const unlike = given !== undefined && theirs !== undefined,
-        lines = unlike ? [unlikeText(given, theirs)] : linesOf(given, shape),
+        lines = unlike ? [unlikeText(given, theirs, t)] : linesOf(given, shape, t),
         text = lines.join("\n");
       row.row.classList.toggle("mg-unlike-value", unlike);
       if (text === row.text) return;
@@ -207,7 +207,7 @@ export function drawCard(node, box, columns, t, keeping = true) {
     kind = /^\w+$/.test(node.kind) ? node.kind : "op",
     stage = stageOf(node);
   const heading = s("text", { x, y: top + 20, class: "mg-heading" }, svgRuns(headingRuns(node)));
-  const { rows, ...place } = drawRows(columns, box, body, node.shape ?? []);
+  const { rows, ...place } = drawRows(columns, box, body, node.shape ?? [], t);
   const stripes = Array.from({ length: stage }, (_, i) =>
     s("path", { d: `M${left + 4 + 4 * i} ${top + 6}v${tall - 12}`, class: "mg-stripe" }),
   );

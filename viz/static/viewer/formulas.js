@@ -8,7 +8,6 @@ import { columnOf, key, nodesOf } from "./fold.js";
 import { readNumber } from "./expressions.js";
 import { NESTED, innerFormulas } from "./nested.js";
 import { short } from "./numbers.js";
-import { brief } from "./summaries.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
   COMBINING = { dot: "\u0307", bar: "\u0304" };
@@ -438,7 +437,7 @@ const MOST_SEEDS = 4;
 export function seedsOf(trace, t) {
   const byId = nodesOf(trace);
   // a number, or one of an array's
-  const some = (value) => Number(!/^\[?0(, …]|$)/.test(brief(value, 18, 0)));
+  const some = (value) => Number(value !== 0 && (value.min !== 0 || value.max !== 0));
   return [
     ["forward", "tangents", "dot", "d"],
     ["reverse", "adjoints", "bar", "g"],

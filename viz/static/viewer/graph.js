@@ -14,7 +14,7 @@ import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
 import { drawShape, edgeShape, placeShapes, shapeBox } from "./shape_labels.js";
 import { short } from "./numbers.js";
-import { brief } from "./summaries.js";
+import { factorText } from "./summaries.js";
 
 const FLOATING = new Set(constants.layout.floating);
 const MOST_OPEN = 400; // boxes that may be on view together
@@ -275,7 +275,7 @@ export function drawGraph(
         group = tree?.groups.get(id);
       if (!box) continue;
       const card = group
-        ? drawGroup(group, box, columns, sizeOf(group))
+        ? drawGroup(group, box, columns, t, sizeOf(group))
         : drawCard(byId.get(id), box, rowsOf(id), t, keeping);
       card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
@@ -639,7 +639,7 @@ export function drawGraph(
     for (const { edge, local } of step.contribs ?? [])
       if (local !== undefined && wires.has(edge)) {
         const wire = wires.get(edge);
-        factors.set(wire, [...(factors.get(wire) ?? []), "× " + brief(local, 12, 1)]);
+        factors.set(wire, [...(factors.get(wire) ?? []), "× " + factorText(local)]);
       }
     const said = [...factors].map(([wire, all]) => [wire, all.join(", ")]);
     const spread = (step.edges ?? [])

@@ -6,7 +6,7 @@ import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
 
 // A group as one box: a pile of cards.
-export function drawGroup(group, box, columns, words) {
+export function drawGroup(group, box, columns, t, words) {
   const top = box.y - box.h / 2,
     rim = frame(box, constants.card.corner),
     shape = [];
@@ -15,7 +15,7 @@ export function drawGroup(group, box, columns, words) {
     { x: box.x, y: top + 20, class: "mg-heading mg-group-name" },
     `▸ ${group.label}`,
   );
-  const { rows, ...place } = drawRows(columns, box, top + HEAD + CAPTION, shape);
+  const { rows, ...place } = drawRows(columns, box, top + HEAD + CAPTION, shape, t);
   const element = s(
     "g",
     {

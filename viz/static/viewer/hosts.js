@@ -77,7 +77,7 @@ function differenceBox(union, difference, names, told, t, go) {
       h(
         "dl",
         null,
-        bothOf(difference, t, (one) => brief(one, 24)).map((one, i) =>
+        bothOf(difference, t, (one) => brief(one, t, 24)).map((one, i) =>
           value(names[i], one, difference.made?.[i], whole),
         ),
       ),

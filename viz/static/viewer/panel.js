@@ -99,7 +99,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     return further ? [...all, t("further", { n: further })] : all;
   }
   function held(name, value) {
-    const text = brief(value, 24),
+    const text = brief(value, t, 24),
       range = rangeIn(text, value, t);
     return range
       ? [equation([name]), range]

@@ -4,13 +4,17 @@ import { shapeText } from "./array_text.js";
 import constants from "./constants.json" with { type: "json" };
 import { short } from "./numbers.js";
 
-// From the least to the largest element; where all are equal [1, …].
-export const spread = ({ min, max }) =>
-  min === max ? `[${short(min)}, …]` : `${short(min)} … ${short(max)}`;
+// From the least to the largest element; where all are written alike that one.
+export function spread({ min, max }, t) {
+  const [low, high] = [short(min), short(max)];
+  return low === high ? t("allOf", { value: low }) : `${low} … ${high}`;
+}
+// As a factor: of an array of one number this alone.
+export const factorText = (value) => brief(value, (name, all) => all.value, 12, 1);
 
 // Where there is little space: an array of up to constants.whole elements in full, whatever its
 // numbers; a larger one by its range.
-export function brief(value, most = 18, whole = constants.whole) {
+export function brief(value, t, most = 18, whole = constants.whole) {
   const text = short(value),
     size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
   if (
@@ -20,7 +24,7 @@ export function brief(value, most = 18, whole = constants.whole) {
     (size <= whole && size === value.sample?.length)
   )
     return text;
-  if ("min" in value && "max" in value) return spread(value);
+  if ("min" in value && "max" in value) return spread(value, t);
   return text.length <= most ? text : shapeText(value.shape ?? []);
 }
 

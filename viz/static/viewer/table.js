@@ -34,7 +34,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     byId = nodesOf(trace),
     body = h("tbody");
   const unkept = unkeptOf(trace);
-  const text = (value, whole) => brief(value, WIDE, whole),
+  const text = (value, whole) => brief(value, t, WIDE, whole),
     theirs = cellsBeside(trace);
   let ids = [], // of all rows
     whole = false, // all rows are drawn, for paper
@@ -226,7 +226,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
-          said = unlike ? unlikeText(value, other, text, t) : text(value, listed) || lost;
+          said = unlike ? unlikeText(value, other, t, text) : text(value, listed) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         cell.ariaHidden = seen !== state; // what is read aloud is known
         if (!setText(cell, said)) continue;
