@@ -326,7 +326,7 @@ def _style_of_trace(lang: str, *without: str) -> str:
 
 
 _RULES_OF = {
-    "arrays": r"\.mg-view-(?:arrays|element)|~ \.mg-means"
+    "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|~ \.mg-means"
     r"|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
     "beside": r"\.mg-(?:differs|unlike-value)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened)",
@@ -334,9 +334,9 @@ _RULES_OF = {
     "source": r"^[^,]*\.mg-source[^,]*$",
     "dangling": r"^\.mg-(?:dangling|root \.mg-tag)",
     "checkpoints": r"^\.mg-lane\.mg-again",
-    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn)",
+    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn|node\.mg-unborn|preview :is)",
     "passes": r"^\.mg-pass",
-    "fails": r"^\.mg-root \.mg-failing",
+    "fails": r"^\.mg-(?:root \.mg-failing|error)",
 }
 """Selectors of what a Trace may have nothing for: arrays, another Trace, groups, operations of a
 backward pass, a text."""

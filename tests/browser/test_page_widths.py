@@ -366,6 +366,37 @@ def test_a_network_has_the_height_of_the_window_beside_its_table_at_each_step(sh
     assert scale >= 0.68 and below <= 0, "where all of its height can be read, it is seen"
 
 
+AT_ENDS = """(root) => {
+    const graph = root.querySelector(".mg-graph"), { left, top } = graph.getBoundingClientRect(),
+        right = left + graph.clientWidth, bottom = top + graph.clientHeight;
+    const parts = [...root.querySelectorAll(".mg-node")].map((node) => {
+        const box = node.querySelector(".mg-card").getBoundingClientRect();
+        const across = Math.min(box.right, right + 1) - Math.max(box.left, left - 1),
+            down = Math.min(box.bottom, bottom + 1) - Math.max(box.top, top - 1);
+        const whole = across >= box.width - 0.5 && down >= box.height - 0.5;
+        const seen = across > 2 && down > 2;
+        return [seen && !whole, node.matches(".mg-read, .mg-write") && !whole];
+    });
+    return [0, 1].map((which) => parts.filter((part) => part[which]).length);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("size", "mode"), [((1280, 800), "reverse"), ((1440, 900), "both")], ids=["laptop", "screen"]
+)
+def test_the_view_of_a_wide_graph_ends_between_its_nodes(show, size, mode):
+    """Of 25 steps, 35 nodes were cut at a side (November 2026)."""
+    rng = np.random.default_rng(0)
+    sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    trace = trace_function(two_layers, *(rng.normal(size=each) for each in sizes), mode=mode)
+    viewer = show(trace, *size)
+    scale, right, _ = viewer.evaluate(SCALE)
+    assert scale >= 0.68 and right > 0, "it is read, and scrolls"
+    at_ends = at_each(viewer, range(len(trace["steps"]) + 1), AT_ENDS)
+    assert sum(cut for cut, _ in at_ends) <= len(at_ends) // 8
+    assert not any(lost for _, lost in at_ends), "what a step reads and writes is whole"
+
+
 SPACE = """(root) => {
     const box = (part) => root.querySelector(part).getBoundingClientRect(),
         view = box("[data-view]"),

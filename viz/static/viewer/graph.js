@@ -24,6 +24,9 @@ const MOST_ZOOM = 3;
 // pixels beside what is followed, where there is no space for more; and on both sides, with an edge
 const NARROW_RIM = 6,
   BESIDE = 2 * NARROW_RIM + 2;
+// the most steps whose views choose a scale; the nodes among which the first view is chosen
+const MOST_TRIED = 80,
+  FIRST = 30;
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
@@ -472,9 +475,10 @@ export function drawGraph(
       all = Math.min(line, (most - 2) / place.height),
       fits = all >= (place.lines ? Math.min(COMFORTABLE, 0.9 * line) : LEGIBLE),
       scrolls = line < LEGIBLE && !place.lines,
-      tall = (most - SCROLLBAR) / place.height, // it scrolls sideways only, if it can
-      legible = fits ? all : scrolls ? Math.min(together(most), tall < LEGIBLE ? 1 : tall) : line;
-    zoomTo(byReader ? zoom : entire ? all : legible);
+      tall = (most - SCROLLBAR) / place.height; // it scrolls sideways only, if it can
+    if (byReader) zoomTo(zoom);
+    else if (entire || fits) zoomTo(all);
+    else zoomTo(scrolls ? even(Math.min(together(most), tall < LEGIBLE ? 1 : tall)) : line);
   }
   // The scale at which a box shows together what any step touches, where that can be read.
   const together = (most) =>
@@ -486,6 +490,20 @@ export function drawGraph(
     const boxes = boxesOf(touched(step), nodes),
       fitting = (space, ...along) => (space - BESIDE) / spread(boxes, ...along);
     return Math.min(fitting(across, "x", "w"), fitting(down, "y", "h"));
+  }
+  // Of a scale and smaller ones the first at which the ends of the box cut the fewest boxes, before
+  // the first step and at all of them.
+  function even(most) {
+    zoomTo(most);
+    const steps = [null, ...trace.steps].map((step) => boxesFor(touched(step))),
+      cuts = (scale) => steps.reduce((sum, boxes) => sum + viewOf(boxes, scale)[2], 0);
+    let best = most,
+      fewest = Infinity;
+    for (let scale = most; scale >= LEGIBLE && steps.length < MOST_TRIED; scale *= 0.98) {
+      const found = cuts(scale);
+      if (found < fewest) [best, fewest] = [scale, found];
+    }
+    return best;
   }
   // As large as the box allows: for the last row of a lecture hall.
   function fill() {
@@ -508,41 +526,52 @@ export function drawGraph(
     const [low, high] = ends(...along);
     return high - low;
   }
-  // Scroll inside the graph's own box, and only as far as needed, never the page: to all of these
-  // nodes where they fit together, else to the first and those that fit beside it.
+  // The boxes of these nodes; where none is on view, as before the first step, the first of all.
+  function boxesFor(ids) {
+    const boxes = boxesOf(ids);
+    return boxes.length ? boxes : boxesOf(shown.slice(0, FIRST));
+  }
+  // Scroll inside the graph's own box, never the page.
   function follow(ids, smooth) {
     followed = ids;
-    const behavior = motion(smooth),
-      boxes = boxesOf(ids);
-    if (!boxes.length) {
-      // before the first step: the left end, at the top of what stands there
-      const seen = Object.values(place.nodes).filter((b) => b.x * zoom < scroll.clientWidth),
-        top = ends(seen, "y", "h")[0] * zoom - 12;
-      return scroll.scrollTo({ left: 0, top, behavior });
-    }
-    const left = along(boxes, "x", "w", scroll.scrollLeft, scroll.clientWidth),
-      middle = along(boxes, "y", "h", scroll.scrollTop, scroll.clientHeight),
-      top = onStage && middle !== scroll.scrollTop ? atLine(middle, boxes) : middle;
-    if (left !== scroll.scrollLeft || top !== scroll.scrollTop)
-      scroll.scrollTo({ left, top, behavior });
+    const { scrollLeft, scrollTop } = scroll,
+      [left, top] = viewOf(boxesFor(ids), zoom, scrollLeft / zoom, scrollTop / zoom);
+    scroll.scrollTo({ left: left * zoom, top: top * zoom, behavior: motion(smooth) });
   }
-  // On the stage: where the line begins nearest to there from which these boxes are seen.
-  function atLine(from, boxes) {
-    const [low, high] = ends(boxes, "y", "h").map((end) => end * zoom),
-      tops = (place.lines ?? []).map((line) => (line.top - NARROW_RIM) * zoom),
-      fitting = tops.filter((top) => top < low && top + scroll.clientHeight > high);
-    return fitting.sort((a, b) => Math.abs(a - from) - Math.abs(b - from))[0] ?? from;
+  // The view of these boxes at a scale: the left and the upper end of what is seen, and how many
+  // boxes its ends cut. It stays where it is along an axis, at x or y, if it is as good there.
+  function viewOf(boxes, scale, x, y) {
+    const across = scroll.clientWidth / scale,
+      down = scroll.clientHeight / scale,
+      rim = NARROW_RIM / scale,
+      all = Object.values(place.nodes),
+      [left, cut] = along(boxes, all, "x", "w", across, rim, place.width, x),
+      seen = all.filter((box) => Math.abs(box.x - left - across / 2) < (across + box.w) / 2),
+      [top, more] = along(boxes, seen, "y", "h", down, rim, place.height, left === x ? y : NaN);
+    return [left, top, cut + more];
   }
-  // Where what is seen begins along one axis: where it does already, if that shows the boxes with
-  // as much of a rim around them as there is space for, else with them in the middle.
-  function along(boxes, axis, size, from, space) {
+  // Where a view of such a length begins along one axis of a picture, and how many of all boxes its
+  // ends cut: it shows the first of these boxes and those that fit beside it, and cuts the fewest,
+  // where it is now, or as near as can be to having them in the middle.
+  function along(boxes, all, axis, size, space, rim, whole, now) {
     const seen = [],
-      fits = (box) => spread([...seen, box], axis, size) * zoom <= space - 2 * NARROW_RIM;
+      fits = (box) => spread([...seen, box], axis, size) <= space - 2 * rim;
     for (const box of boxes) if (!seen.length || fits(box)) seen.push(box);
-    const [low, high] = ends(seen, axis, size).map((end) => end * zoom),
-      spare = (space - high + low) / 2,
-      beside = Math.min(24, spare);
-    return low - beside >= from && high + beside <= from + space ? from : low - spare;
+    const [low, high] = ends(seen, axis, size),
+      middle = (low + high - space) / 2,
+      beside = Math.min(rim, low - middle) - 0.5,
+      edges = all.map((box) => ends([box], axis, size)),
+      cut = (at) => edges.filter(([a, b]) => a + 0.5 < at && at < b - 0.5).length;
+    return [now, middle, ...edges.flatMap(([a, b]) => [a - rim, b + rim - space])]
+      .map((from) => Math.max(0, Math.min(from, whole - space)))
+      .filter((from) => low - beside >= from && high + beside <= from + space)
+      .map((from) => [
+        from,
+        cut(from) + cut(from + space),
+        from === now ? -1 : Math.abs(from - middle),
+      ])
+      .sort((a, b) => a[1] - b[1] || a[2] - b[2])
+      .concat([[0, 0]])[0];
   }
 
   // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts
