@@ -235,6 +235,17 @@ def test_a_lesson_and_the_search_of_the_site_are_accessible(visit, served, axe, 
     assert visit.page.get_by_role("heading", level=1).count() == 1
 
 
+@pytest.mark.parametrize("theme", ["auto", "dark"])
+def test_on_a_dark_page_drawings_are_dark_and_a_painting_keeps_its_colours(visit, theme):
+    """The sun of the landscape was brown (29 November 2026)."""
+    page, style = visit.page, (site.STATIC / "course.css").read_text(encoding="utf-8")
+    page.emulate_media(color_scheme="dark")
+    images = "".join(f'<img src="figures/{name}.svg">' for name in ("a", "24c_project_renderer"))
+    page.set_content(f'<style>{style}</style><body data-theme="{theme}"><article>{images}')
+    looks = page.locator("img").evaluate_all("all => all.map((e) => getComputedStyle(e).filter)")
+    assert "invert" in looks[0] and looks[1] == "none"
+
+
 def test_on_a_phone_a_wide_figure_is_scrolled_with_the_keyboard_too(visit, made, axe):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
