@@ -38,6 +38,8 @@ MOST_ITEMS = 32
 """Items of the longest list whose values are named by it."""
 LONGEST_NAME = 24
 """Characters of a parameter's name in formulas."""
+LONGEST_TITLE = 60
+"""Characters of a title that names the arguments twice."""
 _name_of_dtype = cache(str)  # NumPy puts the name together each time
 
 
@@ -381,12 +383,22 @@ class TraceWriter(TraceDocument):
 
 def title_of(function: str, inputs: Mapping[str, Any]) -> str:
     """The function and the point, in signs alone: a title is shown in every language. Of arrays
-    that are not small vectors it says the shape.
+    that are not small vectors it says the shape. A long title names each argument once, and cuts
+    long names.
 
     inputs: the values, as the Trace writes them.
     """
     at = ", ".join(f"{name}{_point(value)}" for name, value in inputs.items())
-    return f"{function}({', '.join(inputs)}), {at}" if inputs else function
+    title = f"{function}({', '.join(inputs)}), {at}" if inputs else function
+    if not inputs or len(title) <= LONGEST_TITLE:
+        return title
+    at = ", ".join(f"{_cut(name)}{_point(value)}" for name, value in inputs.items())
+    return f"{_cut(function)}({at})"
+
+
+def _cut(name: str) -> str:
+    """A name in a long title."""
+    return name if len(name) <= 18 else f"{name[:17]}…"
 
 
 def _point(value: Any) -> str:

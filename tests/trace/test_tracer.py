@@ -1193,3 +1193,16 @@ def test_what_a_rule_of_the_reverse_pass_computes_is_seen_by_other_observers_alo
     inside = [[e for e in some if e.phase == "forward" and e.parent] for some in (seen, recorded)]
     assert [e.primitive.name for e in inside[0]] == ["cos"]  # the rule's g · cos x
     assert inside[1] == []
+
+
+def test_a_long_title_names_each_argument_once():
+    """The values had no place behind the names."""
+
+    def the_name_of_a_function(the_first_of_two_arguments, other):
+        return the_first_of_two_arguments * other
+
+    title = trace_function(the_name_of_a_function, 2.0, 5.0)["title"]
+    assert title == "the_name_of_a_fun…(the_first_of_two_… = 2, other = 5)"
+    inputs = [[[1.0] * 3] * 4, [[1.0] * 5] * 3, [1.0] * 5, 2.0]
+    network = trace_function(lambda x, W1, b1, scale: mg.tanh(x @ W1 + b1).sum() * scale, *inputs)
+    assert network["title"] == "f(x: (4, 3), W1: (3, 5), b1: (5,), scale = 2)"
