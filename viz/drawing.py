@@ -31,8 +31,9 @@ from minigrad.watch.notation import written_index
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the space beside them in inches."""
 PIXELS_PER_INCH = 144
-READABLE = 0.7
-"""The least scale in a notebook, where a page makes pictures as narrow as a phone."""
+READABLE, READABLE_UPRIGHT = 0.7, 0.62
+"""The least scale in a notebook, where a page makes pictures as narrow as a phone; an upright one
+that is a little too wide is seen whole there."""
 PHONE = 340
 """The width of a picture on a phone."""
 TURNED = "@media (max-width:600px){.mg-across{display:none}.mg-upright{display:block!important}}"
@@ -151,8 +152,10 @@ def _inline(drawing: Any) -> str:
     shown = ""
     for name, found in pictures.items():
         inside = _svg(found, drawing, inline=True)
-        least = f'<svg style="min-width:{READABLE * found.width:.0f}px"'
-        hidden = ' style="display:none"' if found is not across else ""
+        scale, hidden = READABLE, ""
+        if found is not across:
+            scale, hidden = READABLE_UPRIGHT, ' style="display:none"'
+        least = f'<svg style="min-width:{scale * found.width:.0f}px"'
         shown += f'<div class="mg-{name}"{hidden}>{inside.replace("<svg", least, 1)}</div>'
     shown = f"<style>{TURNED}</style>{shown}" if "upright" in pictures else shown
     return f'<div style="overflow:auto" tabindex="0">{shown}</div>'
