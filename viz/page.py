@@ -328,7 +328,7 @@ def _style_of_trace(lang: str, *without: str) -> str:
 _RULES_OF = {
     "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|~ \.mg-means"
     r"|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
-    "beside": r"\.mg-(?:differs|unlike-value)|\.mg-made mark",
+    "beside": r"\.mg-(?:differs|unlike-value|pair,)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-source[^,]*$",

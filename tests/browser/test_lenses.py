@@ -35,6 +35,8 @@ def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
     placed = {n["id"]: n["memory"] for n in program["nodes"] if "at" in n.get("memory", {})}
     boxes = lens.locator(".mg-buffer")
     assert boxes.evaluate_all("all => all.map(e => e.dataset.node)") == list(placed)
+    letters = lens.locator(".mg-buffers").evaluate("e => 13 * e.getScreenCTM().a")
+    assert 9.5 < letters < 21, "names in boxes are read"
     drawn = boxes.locator("rect").evaluate_all(
         "all => all.map(e => ['x', 'y', 'width', 'height'].map(a => Number(e.getAttribute(a))))"
     )

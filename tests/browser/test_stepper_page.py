@@ -139,7 +139,9 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
         press(page, key)
         seen.append(step_of(viewer))
     assert seen == [1, 2, 15, 23, 15, 2, 23, 0]
+    place = viewer.locator(".mg-graph").bounding_box()
     press(page, "?")
+    assert viewer.locator(".mg-graph").bounding_box() == place, "it stands over the picture"
     assert (
         viewer.locator(".mg-help").is_visible()
         and "go to the step of a node or number" in viewer.locator(".mg-help").inner_text()

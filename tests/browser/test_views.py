@@ -891,6 +891,8 @@ def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
             reads[k] = step["uses"]
         if step and step.get("free"):
             assert f"No longer keeping a value: {', '.join(step['free'])}." in text
+    lanes, names = (viewer.locator(part).bounding_box() for part in (".mg-lanes", ".mg-lanenames"))
+    assert lanes["height"] == names["height"] > 120, "a picture of two values is no smaller"
     legend = viewer.locator(".mg-lanekey span").all_inner_texts()
     assert legend == ["bytes held", "kept", "read"]
     assert held[0] == held[-1] == 0 and max(held) == 16, (

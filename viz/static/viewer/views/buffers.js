@@ -6,7 +6,7 @@ import { announced, h, note, s } from "../dom.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
 
-const ACROSS = 1000,
+const ACROSS = 400, // units, about as many pixels
   PLOT_TOP = 64,
   PLOT_GAP = 10;
 
@@ -49,7 +49,7 @@ function buffersPicture({ trace, t, move }) {
     placed = all.filter((one) => one.at !== undefined);
   const size = Math.max(1, ...placed.map((one) => one.at + one.bytes)),
     tall = placed.length
-      ? Math.min(300, Math.max(70, 22 * new Set(placed.map((one) => one.at)).size))
+      ? Math.min(300, Math.max(110, 26 * new Set(placed.map((one) => one.at)).size))
       : 0;
   const x = (k) => (k / (n + 1)) * ACROSS,
     y = (at) => PLOT_TOP + PLOT_GAP + (at / size) * tall;

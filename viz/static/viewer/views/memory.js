@@ -98,8 +98,8 @@ export const memoryView = {
       .sort((a, b) => b.bytes - a.bytes)
       .slice(0, MOST_LANES)
       .sort((a, b) => a.spans[0][0] - b.spans[0][0]);
-    const top = 46,
-      row = 16,
+    const row = shown.length > 8 ? 16 : 26, // few are higher
+      top = 3 * row,
       tall = top + shown.length * row;
     const level = (k) => top - 8 - (peak ? (held[k] / peak) * (top - 12) : 0);
     const area =
@@ -111,11 +111,13 @@ export const memoryView = {
       return [
         ...lane.spans.map(([from, until, again]) =>
           s("path", {
-            d: `M${from} ${y + 3}H${until}v9H${from}z`,
+            d: `M${from} ${y + 3}H${until}v${row - 7}H${from}z`,
             class: again ? "mg-lane mg-again" : "mg-lane",
           }),
         ),
-        ...lane.reads.map((k) => s("path", { d: `M${k - 0.5} ${y + 1}v13`, class: "mg-tick" })),
+        ...lane.reads.map((k) =>
+          s("path", { d: `M${k - 0.5} ${y + 1}v${row - 3}`, class: "mg-tick" }),
+        ),
       ];
     });
     const plot = s(
@@ -147,7 +149,7 @@ export const memoryView = {
     );
     const now = announced(),
       list = h("ul", { class: "mg-lanenames" }, names);
-    list.style.paddingTop = `${top}px`;
+    list.style.cssText = `padding-top:${top}px;line-height:${row}px`;
     const rest =
       lanes.length > shown.length &&
       note(t("further", { n: lanes.length - shown.length }));
