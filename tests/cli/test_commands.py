@@ -16,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from minigrad.viz.picture.marks import palette
 
 from minigrad.cli import COMMANDS, lab, main
 from minigrad.cli import trace as trace_command
@@ -963,6 +964,18 @@ def test_trace_shows_the_requested_state(command, tmp_path):
             sizes.append((opened.size, sum(opened.convert("RGB").getpixel((1, 1))) > 384))
     (small, light), (large, _), (given, _), (_, dark_is_light) = sizes
     assert abs(large[0] - 2 * small[0]) <= 1 and given == (640, 480) and light and not dark_is_light
+
+
+def test_trace_writes_an_svg_of_a_size_in_light_or_dark_colours(command, tmp_path):
+    written = []
+    for options in ([], ["--dark", "--size", "16:9"]):
+        path = tmp_path / "a.svg"
+        assert command("trace", "x*x", "x=3", "-o", str(path), *options)[0] == 0
+        written.append(path.read_text(encoding="utf-8"))
+    light, dark = (palette()["ink"][side] for side in (0, 1))
+    assert light in written[0] and dark not in written[0]
+    assert dark in written[1] and light not in written[1]
+    assert 'width="1280" height="720"' in written[1]
 
 
 def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
