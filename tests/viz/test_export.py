@@ -179,6 +179,21 @@ def test_every_sample_can_be_drawn(tmp_path):
     viz.save({**empty, "steps": [], "columns": []}, tmp_path / "empty.png")
 
 
+def test_the_frames_of_a_film_share_their_axes_and_are_those_that_are_drawn_alone(monkeypatch):
+    from matplotlib.figure import Figure
+    from minigrad.viz.export.film import images
+    from minigrad.viz.export.frame import Scene
+
+    made, add = [], Figure.add_axes
+    monkeypatch.setattr(Figure, "add_axes", lambda *args: made.append(1) or add(*args))
+    scene = Scene(all_samples()["square"], space=(900, 500))
+    pixels, numbers = (600, round(600 * scene.height / scene.width)), [0, 3, 1, 2]
+    film = [picture.tobytes() for picture in images(scene, numbers, pixels)]
+    assert len(made) == 3 and len(set(film)) == 4
+    alone = [next(images(scene, [at], pixels)).tobytes() for at in numbers]
+    assert film == alone
+
+
 def test_names_in_other_scripts_and_with_signs_of_tex_are_drawn(tmp_path):
     document = json.loads(json.dumps(all_samples()["square"]))
     for base in ("变量", "a_b", "$x$", "\\frac", "x^2{", "é", "naïve_ñ", "'\"&#%~`"):

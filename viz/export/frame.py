@@ -140,18 +140,15 @@ class Scene:
         figure: one of :meth:`figure`, which is emptied first; or any other figure, and
         within: the place in it, as left, bottom, width and height in parts of the figure.
         """
-        if within is None:
-            for axes in figure.axes:
-                axes.remove()  # clear() would first set up the axes again that it removes
-            figure.clear()
+        used = iter([] if within else figure.axes)
         frame = within or (0.0, 0.0, 1.0, 1.0)
         scale = figure.get_size_inches()[0] * 72 * frame[2] / self.width
         step = self.trace["steps"][at - 1] if at else None
         corner = self.corner(at)
-        page = axes_of(figure, frame, (0, self.width), (self.height, 0))
+        page = axes_of(figure, frame, (0, self.width), (self.height, 0), next(used, None))
         self._write(page, self._page(at, step, corner), scale)
         down = self.height / self.enlarged
-        head = axes_of(figure, frame, (0, self.across), (down, 0))
+        head = axes_of(figure, frame, (0, self.across), (down, 0), next(used, None))
         marks = self.words_above.marks(at, self.across, self.head / self.enlarged)
         self._write(head, marks, scale * self.enlarged)
         (left, top), (wide, high), (x, y) = corner, self.view, self._origin()
@@ -162,7 +159,8 @@ class Scene:
             wide * across,
             high * up,
         )
-        axes = axes_of(figure, place, (left, left + wide), (top + high, top))
+        limits = (left, left + wide), (top + high, top)
+        axes = axes_of(figure, place, *limits, next(used, None))
         view = Rectangle(left, top, left + wide, top + high)
         self._write(axes, self.graph.at(at, view), scale)
 

@@ -111,19 +111,20 @@ class Canvas:
         return self.colours.get(name, name)
 
     def _look(self, style: Mapping[str, Any]) -> dict[str, Any]:
-        """A style as arguments of a patch. matplotlib counts the lengths of dashes in widths of the
-        line."""
+        """A style as arguments of a patch, by their full names: those that are not given by these
+        are first set to matplotlib's own. It counts the lengths of dashes in widths of the line.
+        """
         width, dash = style.get("width", 1.0), style.get("dash", ())
         drawn = "stroke" in style
         look: dict[str, Any] = {
-            "fc": self._colour(style.get("fill", "none")),
-            "ec": self._colour(style["stroke"]) if drawn else "none",
-            "lw": width * self.scale if drawn else 0.0,
+            "facecolor": self._colour(style.get("fill", "none")),
+            "edgecolor": self._colour(style["stroke"]) if drawn else "none",
+            "linewidth": width * self.scale if drawn else 0.0,
             "alpha": style["opacity"],
             "zorder": self._order,
         }
         if dash:
-            look["ls"] = (0, tuple(length / width for length in dash))
+            look["linestyle"] = (0, tuple(length / width for length in dash))
         look["capstyle"] = "round" if style.get("round") else "butt"
         return look
 
@@ -209,8 +210,16 @@ def axes_of(
     frame: tuple[float, float, float, float],
     across: tuple[float, float],
     down: tuple[float, float],
+    used: Any = None,
 ) -> Any:
-    """Axes without any decoration at a place of a figure, with these limits."""
+    """Axes without any decoration at a place of a figure, with these limits. used: such axes, which
+    are emptied and taken again: to make axes takes an eighth of the time of a frame.
+    """
+    if used is not None:
+        for artist in [*used.patches, *used.lines, *used.texts]:
+            artist.remove()
+        used.set(position=frame, xlim=across, ylim=down)
+        return used
     axes = figure.add_axes(frame)
     axes.set(xlim=across, ylim=down)
     axes.set_axis_off()
