@@ -80,7 +80,7 @@ INSTEAD = {
     "groups": {
         "viewer/groups.js": """
 export const groupTree = () => null, operationsIn = groupTree, openAtFirst = groupTree;
-export const groupsAround = groupTree, visible = groupTree;
+export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
 """,
         "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
     },

@@ -155,6 +155,28 @@ def nested(x, w):
     return x
 
 
+def test_a_row_of_the_table_is_set_in_as_far_as_it_is_nested(show):
+    def nested(x):
+        for _ in range(12):
+            for _ in range(4):
+                x = mg.sin(x) * 1.01 + 0.1
+            x = x * 2
+        return x * x
+
+    traced = trace_function(nested, 0.4, mode="reverse")
+    viewer = show(traced, 1280, 800)
+    to(viewer, 10)
+    left = viewer.evaluate("""root => {
+        const all = [...root.querySelectorAll("tbody tr")],
+            of = (row) => row.querySelector("button").getBoundingClientRect().left;
+        return Object.fromEntries(all.map((row) => [row.dataset.node, of(row)]));
+    }""")
+    assert left["x"] == left["v157"] == min(left.values()), "in no round"
+    depths = sorted({round(at - left["x"]) / 6 for at in left.values()})
+    assert len(depths) > 3 and depths == [*range(len(depths))]
+    assert left[traced["steps"][9]["node"]] == max(left.values())
+
+
 def test_rounds_of_one_call_each_are_named_as_rounds_inside_other_rounds_too(show):
     trace = trace_function(nested, 0.5, 1.5, mode="reverse")
     labels = [group.label for group in Tree(trace).groups.values()]

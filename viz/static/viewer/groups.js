@@ -14,8 +14,9 @@ const ALONE = 8, // boxes among which the only group is open at first, whatever 
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
 
-// The tree: items are node ids or groups {id, label, kind, items, leaves, last, parent?, times?}.
-// Null where there is nothing to group. t: the words of the labels.
+// The tree: items are node ids or groups {id, label, kind, items, leaves, last, parent?, times?};
+// depths: of each item in a group, how many are around it. Null where there is nothing to group.
+// t: the words of the labels.
 export function groupTree(trace, t) {
   const { nodes } = trace,
     named = nodes.some((node) => node.group),
@@ -30,9 +31,23 @@ export function groupTree(trace, t) {
   for (const e of trace.edges) users.get(e.src).push(e.dst);
   const { outside, sequence } = withSources(nodes, users, paths),
     make = groupMaker(trace, t, { blocks, users, paths });
-  const items = [...outside, ...make.blocks(sequence, 0)];
-  return { items, groups: make.groups, count: nodes.length };
+  const items = [...outside, ...make.blocks(sequence, 0)],
+    depths = new Map();
+  const under = (some, depth) => {
+    for (const { items } of some.flatMap((item) => make.groups.get(item) ?? [])) {
+      for (const item of items) depths.set(item, depth);
+      under(items, depth + 1);
+    }
+  };
+  under(items, 1);
+  return { items, groups: make.groups, count: nodes.length, depths };
 }
+
+// A row of the table is set in as far as its item is nested.
+export const setIn = (row, graph, id) => {
+  const depth = graph?.tree?.depths.get(id) ?? 0;
+  row.firstElementChild.style.textIndent = `${6 * depth}px`;
+};
 
 const modulePath = (node) => (node.group ? node.group.split("/") : []);
 

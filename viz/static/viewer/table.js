@@ -15,7 +15,7 @@ import {
   plain,
   runs,
 } from "./formulas.js";
-import { operationsIn } from "./groups.js";
+import { operationsIn, setIn } from "./groups.js";
 import { isOdd } from "./numbers.js";
 import { brief, full } from "./summaries.js";
 
@@ -46,7 +46,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     rows = new Map(), // those that are drawn
     space = 0, // the height of the box in pixels
     headTall = ROW_TALL,
-    held = [ROW_TALL, 0], // pixels of head and rows kept at the upper edge, and at the lower
+    held, // pixels of head and rows kept at the upper edge, and at the lower
     marked = [];
   const gap = () => h("tr", { "aria-hidden": "true" }, h("td", { colspan: columns.length + 2 })),
     gaps = [gap(), gap()];
@@ -64,19 +64,19 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       tabindex: "-1",
       "aria-label": nodeName(node),
       title: t("press"),
+      onclick: () => jumpTo(node.id),
     };
     const jump = h(
       "button",
-      { ...button, onclick: () => jumpTo(node.id) },
+      button,
       math([{ t: "sym", ...labelOf(node), node: node.id }]),
     );
-    const marks = [
-      node.dangling && h("small", { class: "mg-tag", title: t("dangling") }, t("danglingShort")),
-    ];
+    const mark =
+      node.dangling && h("small", { class: "mg-tag", title: t("dangling") }, t("danglingShort"));
     return h(
       "tr",
       { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
-      h("th", { scope: "row" }, jump, small && h("small", null, unbroken(small)), marks),
+      h("th", { scope: "row" }, jump, small && h("small", null, unbroken(small)), mark),
       h("td", { class: "mg-made" }, makingOf(node)),
       ...cells,
     );
@@ -119,6 +119,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const row = group
         ? groupRow(id, group, cells.values())
         : nodeRow(byId.get(id), cells.values());
+      setIn(row, graph, id);
       rows.set(id, { row, cells, source: group ? group.last : id });
     }
     const all = [...rows.values()].map((one) => one.row);
@@ -133,9 +134,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     });
   // The rows that are seen are drawn, and so many before and after them.
   function drawSeen() {
-    if (!isLong() || !box.clientHeight) return;
+    if (!isLong() || !space) return;
     const first = Math.floor((box.scrollTop - headTall) / tall),
-      last = first + Math.ceil(box.clientHeight / tall);
+      last = first + Math.ceil(space / tall);
     if ((first < from && from) || (last > from + rows.size && from + rows.size < ids.length)) {
       drawFrom(first - ROWS_DRAWN);
       redrawn();
@@ -283,7 +284,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     show(shown) {
       hidden = new Set(columns.map((c) => c.key).filter((column) => !shown.has(column)));
       for (const cell of table.querySelectorAll("[data-col]"))
-        cell.hidden = !shown.has(cell.dataset.col);
+        cell.hidden = hidden.has(cell.dataset.col);
     },
     // As much of it as its place has space for; what is still too wide scrolls.
     fit() {
