@@ -84,6 +84,7 @@ export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
 """,
         "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
     },
+    "inflated": {"viewer/inflated.js": "\nexport const inflated = () => null;\n"},
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "rounds": {
         "viewer/round_keys.js": "\nexport const ROUND_KEYS = [], roundSteps = () => ROUND_KEYS;\n"

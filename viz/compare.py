@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from minigrad.trace.text import number
 from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
+OPTIONS = (*TOLERANCES, "step", "lang", "views")
 TOLD = ("kind", "step", "node", "column", "expected", "got")
 """What of a difference the viewer is told."""
 
@@ -162,7 +164,8 @@ def compare(
         first: the reference, a Trace or a function. second: the Trace or function that is compared
         with it; or the gradients of the inputs alone, from whatever engine: a list in the inputs'
         order, a dict by their names, which may leave some out, or that of the only input; or a
-        function that returns them. A number of four digits stands for what the viewer writes so.
+        function that returns them, as a tuple, a list or a dict. A number of four digits stands
+        for what the viewer writes so.
         inputs: what functions are called with; each is traced in reverse mode, one of PyTorch by
         :func:`minigrad.viz.from_torch`.
         reference: whether the first is right (a student's engine beside it). If False, the
@@ -186,9 +189,15 @@ def compare(
         ValueError: not two names; an unknown view or language; a list of gradients that are not one
         for each input, those of unknown inputs, or of a Trace without adjoints.
         TypeError: gradients that are no numbers; functions without inputs, or inputs without a
-        function; an ``output`` that is no result of both.
+        function; an ``output`` that is no result of both; an unknown option.
     """
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
+    if unknown := [name for name in options if name not in OPTIONS]:
+        more = "; a Trace of another mode is compared as it is" if unknown[0] == "mode" else ""
+        raise TypeError(
+            f"compare: there is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}, and"
+            f" functions are compared in reverse mode{more}"
+        )
     derived, others = False, ""
     if callable(first) or callable(second):
         t = words(options.get("lang", "en"))
@@ -265,6 +274,8 @@ def _run(f: Any, inputs: Sequence[Any], both: Sequence[Any], gradients: bool = F
             found = f(*inputs) if gradients else None
         if isinstance(found, tuple | list) and len(found) == len(inputs):
             return list(found)
+        if isinstance(found, dict) and found.keys() <= {*signature(both[0]).parameters}:
+            return found
         raise
     for one in said:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

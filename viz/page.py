@@ -259,7 +259,7 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
     lang = str(options.get("lang", "en"))
     told = embed({**options, "heading": not framed, **({"key": _key(document)} if framed else {})})
     single = shown.get("schema") == SCHEMA
-    parts = (lang, *_left_out(shown, lang)) if single else None
+    parts = (lang, *_left_out(shown, lang, kind)) if single else None
     if parts:
         program = _viewer_of_trace(*parts)
     else:
@@ -349,9 +349,9 @@ def _host() -> str:
     return squeezed(_HOST)
 
 
-def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
+def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]:
     """What a Trace has nothing for: the largest views, as their own `ready` says, and parts of the
-    viewer (:data:`minigrad.viz.bundle.INSTEAD`).
+    viewer (:data:`minigrad.viz.bundle.INSTEAD`). kind: the type of the element that holds it.
     """
     nodes, steps = trace["nodes"], trace["steps"]
     told = {key for step in steps for key in step}
@@ -377,7 +377,7 @@ def _left_out(trace: Mapping[str, Any], lang: str) -> tuple[str, ...]:
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
     has |= {"unplaced": not trace.get("layout"), "stepless": not steps}
     has |= {"growing": "add" in told, "nonfinite": "nonfinite" in told, "passes": "passes" in trace}
-    has["trainings"] = False
+    has |= {"trainings": False, "inflated": kind == "application/gzip"}
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 

@@ -354,8 +354,8 @@ class TraceRecorder(TraceWriter):
             warnings.warn(
                 f"{kind}() makes a plain number of a tensor here, which is a constant to the"
                 " derivative: what is computed from it does not depend on the tensor. Python's"
-                " math functions do so too: write mg.sin(x) for math.sin(x). Where a number is"
-                " meant, write x.item().",
+                " math functions do so too: write mg.sin(x), mg.exp(x) and so on for those of math."
+                " Where a number is meant, write x.item().",
                 stacklevel=4,
             )
 

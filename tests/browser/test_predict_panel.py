@@ -104,6 +104,20 @@ def test_an_answer_may_name_values_that_are_known(show, trace):
     assert answered(viewer, "2e").startswith("5.437 is not right"), "e stays the number"
 
 
+def test_an_answer_may_name_adjoints_and_tangents(show, trace):
+    """As the hint writes them, and as a keyboard does."""
+    k = step_at(trace, "adjoint", "v1") - 1
+    for given in ("v3bar*1", "1·v̄3"):
+        viewer = show(trace, views=["predict"], step=k)
+        assert answered(viewer, given).endswith(": 1 is right."), given
+    both = trace_function(f, 2.0, 5.0)
+    k = step_at(both, "tangent", "v1") - 1
+    for given in ("x1dot/x1", "ẋ1/2"):
+        viewer = show(both, views=["predict"], step=k)
+        assert answered(viewer, given).endswith("0.5 is right."), given
+    assert answered(viewer, "v5bar").startswith("“v5bar” is not a number"), "not yet known"
+
+
 def test_who_answers_goes_on_typing_where_the_next_pass_begins(show, visit, trace):
     """The seed asks nothing; the field stays with its focus, and no key is a command."""
     k = step_at(trace, "primal", "v5") - 1

@@ -519,7 +519,7 @@ HINTS = [
     ("primal", "v2", "5", "That is an operand itself."),
     ("primal", "v2", "2 + 5", "That is another operation on these operands."),
     ("primal", "v3", "10 ln 2", "That is another operation on these operands."),
-    ("adjoint", "x1", "2", "That multiplies by another operand."),
+    ("adjoint", "x1", "2", "That multiplies by the wrong value."),
     ("adjoint", "x2", "-sin 5", "That multiplies by the function's value, not its derivative."),
     ("primal", "v3", "11", "Nearly: compute with more digits."),
     ("tangent", "v5", "5", "Look again at"),

@@ -216,6 +216,22 @@ def test_results_that_agree_may_have_other_adjoints():
     )
 
 
+def test_a_function_may_return_gradients_by_the_inputs_names():
+    by_hand = lambda a, b: {"b": a}  # of a·b + sin b, without the second contribution
+    f = lambda a, b: a * b + mg.sin(b)
+    shown = viz.compare(f, by_hand, 2.0, 5.0)
+    assert shown.divergence.node == "b" and repr(shown).endswith("the gradient of a.")
+    with pytest.raises(TypeError, match=r"returned a dict of 1\. Trace one result at a time"):
+        viz.compare(f, lambda a, b: {"c": a}, 2.0, 5.0)
+
+
+def test_an_unknown_option_of_a_comparison_names_those_that_there_are():
+    with pytest.raises(TypeError, match="no option 'stap'; there are rtol, atol, step, lang"):
+        viz.compare(cube, by_hand, 2.0, stap=1)
+    with pytest.raises(TypeError, match="reverse mode; a Trace of another mode is compared as it"):
+        viz.compare(cube, by_hand, 2.0, mode="primal")
+
+
 def test_a_dict_may_hold_some_of_the_gradients():
     """Those are compared, and a sentence names the others."""
     left_out = "Not given, so not compared: the gradient of x1."

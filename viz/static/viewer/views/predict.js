@@ -213,10 +213,13 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
   return { say: [t(word, told), ...why], correct, entry };
 }
 
-// An answer with the numbers that stand on the screen in the place of their nodes' names.
+// An answer with the numbers that stand on the screen in the place of their names: v1, and of
+// adjoints and tangents v1bar and v1dot, as one types them, or v̄1.
 const named = (text, state) =>
-  text.replace(/[a-z]\w*/gi, (word) => {
-    const value = state.get(key(word, "v"));
+  text.normalize("NFD").replace(/[a-z][\w\u0304\u0307]*/gi, (word) => {
+    const [accent = ""] = /[\u0304\u0307]|bar$|dot$/.exec(word) ?? [],
+      column = { "\u0304": "g", bar: "g" }[accent] ?? "d",
+      value = state.get(key(word, "v")) ?? state.get(key(word.replace(accent, ""), column));
     return typeof value === "number" && !["e", "pi"].includes(word) ? `(${value})` : word;
   });
 
