@@ -92,7 +92,7 @@ def test_formula_sentence_table_and_text_form_write_an_array_alike(show):
     wanted, k = "[[1e−9, 2e−9], [3e−9, 4e−9]]", len(trace["steps"]) - 1
     assert text.table(trace, k).count(wanted) == 2, "in the step, and as its value"
     for lang in LANGUAGES:
-        viewer = show(trace, lang=lang)
+        viewer = show(trace, 800, lang=lang)  # a narrow table has the range alone
         to(viewer, k)
         for part in (".mg-formula", ".mg-say", "tr[data-node='v1'] [data-col='g']"):
             shown = viewer.locator(part).first.text_content()
