@@ -397,6 +397,31 @@ def test_the_view_of_a_wide_graph_ends_between_its_nodes(show, size, mode):
     assert not any(lost for _, lost in at_ends), "what a step reads and writes is whole"
 
 
+LINES = """(root) => {
+    const box = root.querySelector(".mg-source .mg-scroll"), pre = box.querySelector("pre");
+    return [(box.clientHeight - 10) / parseFloat(getComputedStyle(pre).lineHeight),
+        box.scrollHeight - box.clientHeight];
+}"""
+
+
+def test_no_line_of_the_source_is_cut_where_not_all_are_seen(show):
+    def far(x):
+        for _ in range(40):
+            x = mg.sin(x)
+            x = x * 1.1
+            x = x + 0.1
+        return x
+
+    viewer, more = show(trace_function(far, 0.5, mode="reverse"), 1280, 800), 0
+    for height in (620, 664, 700, 720, 768):
+        viewer.page.set_viewport_size({"width": 1280, "height": height})
+        viewer.page.evaluate("() => new Promise((f) => requestAnimationFrame(() => setTimeout(f)))")
+        lines, below = viewer.evaluate(LINES)
+        assert lines >= 2 and abs(lines - round(lines)) < 0.1, (height, lines)
+        more += below > 0
+    assert more >= 3
+
+
 SPACE = """(root) => {
     const box = (part) => root.querySelector(part).getBoundingClientRect(),
         view = box("[data-view]"),
