@@ -610,7 +610,7 @@ CUT = """root => {
         });
     return [
         strip && strip.top < seen.bottom - 1 ? "the strip covers the graph" : "",
-        ...cut.filter((e) => getComputedStyle(e).opacity > 0.2).map((e) => e.dataset.node)
+        ...cut.filter((e) => getComputedStyle(e).opacity > 0.3).map((e) => e.dataset.node)
     ].filter(Boolean);
 }"""
 SMALLEST = """root => {
