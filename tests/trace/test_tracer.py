@@ -552,7 +552,8 @@ def test_seeds_that_do_not_fit_are_refused():
     [
         (lambda x: (x, x), r"tuple of 2\. Trace one result at a time"),
         (lambda x: [x], r"list of 1\. Trace one result at a time"),
-        (lambda x: {"a": x}, r"dict\. Return the tensor"),
+        (lambda x: {"a": x}, r"dict of 1\. Trace one result at a time, .*\['a'\]"),
+        (lambda x: {}, r"dict\. Return the tensor"),
         (lambda x: None, r"nothing\. Does it end with return"),
         (lambda x: "y", r"str\. Return the tensor"),
     ],
