@@ -32,14 +32,14 @@ from minigrad.viz.union import union
 
 from minigrad import backend
 from minigrad.trace import Divergence, first_divergence
-from minigrad.trace.diff import agree, twins, with_entry
+from minigrad.trace.diff import agree, edge_twins, twins, with_entry
 from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 from minigrad.watch.values import value
 
 TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
 OPTIONS = (*TOLERANCES, "step", "lang", "views")
-TOLD = ("kind", "step", "node", "column", "expected", "got")
+TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
 """What of a difference the viewer is told."""
 
 
@@ -81,7 +81,7 @@ class Comparison(StepperDocument):
             self._values, alike = _outcome(first, second, close, self._names, reference, t)
             self._parts = graphs and not alike and found.node is not None
             if alike:  # there are several right ways to a value
-                both["beside"]["cells"] = []
+                both["beside"] |= {"cells": [], "sums": []}
             else:
                 parted = {}
         self._lacking = t("pairLacking", names=", ".join(lacking)) if lacking else ""
@@ -89,6 +89,8 @@ class Comparison(StepperDocument):
             parted = {key: getattr(found, key) for key in TOLD} | _made(first, second, found)
             if found.kind != "structure":  # of one operation alone: what the other has there
                 parted |= {k: None for k in ("expected", "got") if isinstance(parted[k], list)}
+            if found.edge is not None:
+                parted["factors"] = _factors(first, second, found)
             if found.kind == "extra":
                 parted["node"] = ids.get(str(found.node))
             if found.column is None and not isinstance(found.expected, int):
@@ -464,6 +466,26 @@ def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence
         cut = stop if begin == end else len(line)
         pieces.append([number, line[:start].lstrip(), line[start:cut], line[cut:]])
     return {"made": pieces}
+
+
+def _factors(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> list[Any]:
+    """The two numbers whose product either Trace sends along the edge where the two part, in the
+    order of its formula; None where they are not known, or are no numbers.
+    """
+    twin = twins(dict(first), dict(second))[0]
+    edges = found.edge, edge_twins(dict(first), dict(second), twin).get(str(found.edge))
+    out: list[Any] = []
+    for trace, edge in zip((first, second), edges, strict=True):
+        sent = (
+            [part.get("local"), part["upstream"]][:: -1 if found.column == "g" else 1]
+            for step in trace["steps"]
+            if column_of(step) == found.column
+            for part in step.get("contribs", ())
+            if part["edge"] == edge
+        )
+        pair = next(sent, [None])
+        out.append(pair if all(isinstance(one, int | float) for one in pair) else None)
+    return out
 
 
 def _results(

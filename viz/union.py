@@ -11,14 +11,14 @@ own, its steps for them follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.reading import plain, symbol_runs
 from minigrad.viz.traversal import operands_first
 
 from minigrad.trace.diff import edge_twins, literals, twins, with_entry
-from minigrad.trace.replay import state_at
+from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 
 Trace = Mapping[str, Any]
@@ -33,6 +33,7 @@ def union(
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
     that differ as ``[node, column, the second's value or None]``, the nodes that only one has,
     ``{node: 0 or 1}``, and where one needs more steps, how many each takes, ``{node: [1, 2]}``.
+    Its "sums" are the values of :func:`_growing`, where there are any.
     name: what the second is called; its own steps have it as ``"by"``. Second, what the union calls
     the second's nodes.
     """
@@ -68,6 +69,8 @@ def union(
     only |= dict.fromkeys(sorted(alone), 1)
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
+    if sums := _growing(first, second, twin, agree) if "g" in shared else []:
+        document["beside"]["sums"] = sums
     counts = {node: [len(inner) + 1 for inner in sides] for node, sides in within.items()}
     unlike = {node: count for node, count in counts.items() if count[0] != count[1]}
     if unlike:
@@ -230,3 +233,67 @@ def _differing(
         if other is None or not agree(value, other):
             found.append([node, column, with_entry(value, other, agree)])
     return found
+
+
+def _growing(first: Trace, second: Trace, twin: Mapping[str, str], agree: Agree) -> list[list[Any]]:
+    """Of adjoints that still grow, as ``[node, column, value, steps of the first]``: what the
+    second has after the same contributions, once one of these differs; None where that agrees or is
+    not known, and where the sum is complete.
+    """
+    if first.get("passes") or second.get("passes"):
+        return []
+    edges = edge_twins(dict(first), dict(second), twin)
+    sent: dict[str, Any] = {}
+    theirs: dict[str, list[tuple[str, Any]]] = {}
+    for _, step, part in _sent_back(second):
+        sent[part["edge"]] = part["product"]
+        after = part.get("after", step["writes"][0][2])
+        theirs.setdefault(step["node"], []).append((part["edge"], after))
+    last = {step["node"]: i for i, step, _ in _sent_back(first)}
+    told = {part["edge"] for _, _, part in _sent_back(first)}
+    ends = {edge["id"]: (edge["src"], edge["dst"]) for edge in first["edges"]}
+    # what x*x sends twice may be told as one sum
+    summed = {ends[e] for e in ends if e not in told or edges.get(e) not in sent}
+    arrived: dict[str, list[tuple[str | None, Any, Any]]] = {}
+    apart: set[str] = set()
+    found: dict[tuple[str, int], list[Any]] = {}
+    for i, step, part in _sent_back(first):
+        node, edge = step["node"], edges.get(part["edge"])
+        received = arrived.setdefault(node, [])
+        ours = part["product"]
+        other = None if ends[part["edge"]] in summed else sent[edges[part["edge"]]]
+        received.append((edge, ours, other))
+        if other is not None and not agree(ours, other):
+            apart.add(node)
+        if node not in apart:
+            continue
+        own, value = step["writes"][0][2], None
+        if i < last[node] and all(other is not None for *_, other in received):
+            so_far = theirs[twin[node]][: len(received)]
+            same = {edge for edge, _ in so_far} == {edge for edge, *_ in received}
+            value = so_far[-1][1] if same else _exchanged(own, received)
+        if value is not None:
+            value = None if agree(own, value) else with_entry(own, value, agree)
+        found[node, i] = [node, "g", value, i + 1]
+    return [*found.values()] if any(value is not None for *_, value, _ in found.values()) else []
+
+
+def _sent_back(trace: Trace) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
+    """The contributions to adjoints, each with its step and the step's index."""
+    for i, step in enumerate(trace["steps"]):
+        if step["phase"] in ("adjoint", "accumulate") and step["writes"]:
+            for part in step.get("contribs", ()):
+                yield i, step, part
+
+
+def _exchanged(own: Any, received: Sequence[tuple[Any, Any, Any]]) -> Any:
+    """A sum with the second's contributions in place of the first's: in another order the second
+    has other sums on the way. None where not all entries are known as numbers.
+    """
+    flat = numbers(own)
+    for _, ours, theirs in received:
+        a, b = numbers(ours), numbers(theirs)
+        if flat is None or a is None or b is None or not len(flat) == len(a) == len(b):
+            return None
+        flat = [x - y + z for x, y, z in zip(flat, a, b, strict=True)]
+    return {"shape": own["shape"], "sample": flat} if isinstance(own, dict) else flat and flat[0]

@@ -99,6 +99,55 @@ def test_a_sum_that_grows_is_not_compared_with_the_final_one(show, reference):
     assert "1.716\N{NO-BREAK SPACE}≠" in viz.to_svg(pair.document["union"], parts + 1)
 
 
+@pytest.mark.parametrize(("lang", "name"), [("en", "contribution to x¯"), ("zh", "对 x¯ 的贡献")])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_wrong_contribution_is_red_at_its_own_step_and_named_as_one(
+    show, visit, axe, lang, name, width
+):
+    """The middle one of three: on the card and in the table with the sums so far, above the graph
+    with what is multiplied."""
+
+    def f(x):
+        return mg.exp(x) * 0.3 + mg.sin(x) * x
+
+    right = trace_function(f, 2.0, mode="reverse")
+    wrong = copy.deepcopy(right)
+    at = next(i for i, step in enumerate(wrong["steps"]) if step["phase"] == "accumulate")
+    for step in wrong["steps"][at:]:
+        for part in step["contribs"] if step["node"] == "x" else ():
+            if step is wrong["steps"][at]:
+                part |= {"product": -part["product"], "local": -part["local"]}
+                change = 2 * part["product"]
+            else:
+                part["before"] += change
+            part["after"] += change
+            step["writes"][0][2] = part["after"]
+    pair = viz.compare(right, wrong, names=("right", "student"), lang=lang)
+    assert pair.divergence.step == at < len(right["steps"]) - 1
+    viewer = show(pair.to_html(), width, 800)
+    parted = visit.page.locator(".mg-strip .mg-parted")
+    assert parted.locator(".mg-contribution").text_content() == name
+    assert parted.locator("dd").all_inner_texts() == [
+        *("−0.8323", "= 2 · (−0.4161)", "0.8323", "= 2 · 0.4161")
+    ]
+    unlike = [
+        one.evaluate("e => getComputedStyle(e, '::before').content")
+        for one in parted.locator("dt + dd").all()
+    ]
+    assert unlike == ["none", '"≠ "']
+    card = viewer.locator(".mg-node[data-node='x'] .mg-unlike-value .mg-value")
+    row = viewer.locator("tr[data-node='x'] td.mg-unlike-value")
+    for k, told in ((at, []), (at + 1, ["0.077 ≠ 1.742"]), (at + 2, ["0.077 ≠ 1.742"])):
+        to(viewer, k)
+        assert card.all_text_contents() == row.all_inner_texts() == told, k
+        assert of_class(viewer, "mg-unlike") == ["x"] * len(told)
+    axe(visit.page, "html")
+    lines = parted.locator("div").evaluate_all("all => all.map(e => e.getBoundingClientRect())")
+    assert width > 390 or all(line["height"] < 30 for line in lines), "each in one line"
+    to(viewer, len(right["steps"]))
+    assert card.all_text_contents() == ["2.294 ≠ 3.958"]
+
+
 def test_before_the_first_step_the_picture_is_that_of_the_first_trace_alone(show, visit, reference):
     """The difference stands above it; the card is marked when its step is done."""
     shown = ".mg-value, td.mg-num"

@@ -45,6 +45,98 @@ def test_a_still_of_a_comparison_has_both_values_of_the_first_entry(tmp_path, sh
     assert texts == [shown.replace(" ", "\u00a0")]
 
 
+def g(x):
+    return mg.exp(x) * 0.3 + mg.sin(x) * x
+
+
+def by_engine(sent, x, keep=lambda total, part: total + part):
+    """An engine's Trace of g. sent: what arrives at x, in its order, as (sender, slot, derivative).
+    keep: what it makes of the sum so far and a contribution."""
+    writer = Writer("by an engine")
+    writer.input("x", x)
+    for name, op, operands, value in (
+        ("v1", "exp", ["x"], np.exp(x)),
+        ("v2", "mul", ["v1", 0.3], 0.3 * np.exp(x)),
+        ("v3", "sin", ["x"], np.sin(x)),
+        ("v4", "mul", ["v3", "x"], np.sin(x) * x),
+        ("v5", "add", ["v2", "v4"], 0.3 * np.exp(x) + np.sin(x) * x),
+    ):
+        assert writer.op(op, operands, value) == name
+    one = np.ones_like(x)
+    if np.ndim(x):
+        writer.seed(writer.op("sum", ["v5"], np.exp(x).sum() * 0.3 + (np.sin(x) * x).sum()))
+        writer.send("v6", 0, one)
+    else:
+        writer.seed("v5", one)
+    for sender, slot, local in (("v5", 0, one), ("v5", 1, one), ("v4", 0, x), ("v2", 0, 0.3 * one)):
+        writer.send(sender, slot, local, local=local)
+    total = np.zeros_like(x)
+    for sender, slot, local in sent:
+        part = local * {"v1": 0.3, "v3": x, "v4": 1.0}[sender]
+        total = keep(total, part)
+        writer.send(sender, slot, part, local=local, after=total)
+    return writer.document(["v6" if np.ndim(x) else "v5"])
+
+
+def sums(pair):
+    found = pair.document["union"]["beside"].get("sums", [])
+    return [(node, k, value) for node, _, value, k in found]
+
+
+def test_of_a_sum_that_grows_the_other_trace_has_what_the_same_contributions_make():
+    """From the step of the first contribution that differs, in each order; with what an engine has
+    itself there, where it has received the same."""
+    first, x = trace_function(g, 2.0, mode="reverse"), np.float64(2.0)
+    written = [[cell[:2] for cell in step["writes"]] for step in first["steps"]]
+    steps = [i for i, cells in enumerate(written, 1) if ["x", "g"] in cells]  # v4, v3 and v1 send
+    d, c, a = ("v4", 1, np.sin(x)), ("v3", 0, -np.cos(x)), ("v1", 0, np.exp(x))
+    both = float(np.sin(x) - 2 * np.cos(x))
+    for order in ((d, c, a), (a, c, d), (c, d, a)):
+        pair = viz.compare(first, by_engine(order, x))
+        assert pair.divergence.step + 1 == steps[1]
+        assert sums(pair) == [("x", steps[1], pytest.approx(both)), ("x", steps[2], None)]
+        difference = pair.document["difference"]
+        assert difference["factors"] == [[2.0, pytest.approx(np.cos(2))], [2.0, -np.cos(2)]]
+        for k, shown in ((steps[1] - 1, 0), (steps[1], 1)):
+            still = viz.to_svg(pair.document["union"], k)
+            assert still.count("0.077\u00a0≠\u00a01.742") == shown, (order, k)
+    last = lambda total, part: part
+    shown = sums(viz.compare(first, by_engine((d, c, a), x, keep=last)))
+    assert shown[0] == ("x", steps[1], pytest.approx(float(-2 * np.cos(x))))
+    # what comes later makes up for it: nothing differs any more
+    more = ("v1", 0, np.exp(x) + 4 * np.cos(x) / 0.3)
+    pair = viz.compare(first, by_engine((d, c, more), x))
+    assert [value for *_, value in sums(pair)] == [pytest.approx(both), None]
+    assert "≠" in viz.to_svg(pair.document["union"], steps[1])
+    assert "≠" not in viz.to_svg(pair.document["union"], steps[2])
+    right = by_engine((("v3", 0, np.cos(x)), a, d), x)
+    assert sums(viz.compare(first, right)) == []
+
+
+def test_what_the_other_trace_tells_as_one_contribution_is_no_difference_of_sums():
+    first = trace_function(lambda x: mg.sin(x) + x * x, 2.0, mode="reverse")
+    second = copy.deepcopy(first)
+    k = next(i for i, step in enumerate(first["steps"]) if step["phase"] == "accumulate")
+    second["steps"][k - 1]["contribs"][0] |= {"product": 4.0, "after": 4.0, "local": 4.0}
+    second["steps"][k - 1]["writes"][0][2] = 4.0
+    del second["steps"][k]
+    pair = viz.compare(first, second)
+    assert pair.divergence is None and sums(pair) == []
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_of_arrays_a_sum_that_grows_has_the_first_entry_that_differs(order):
+    x = np.array([1.0, 2.0, 3.0])
+    first = trace_function(lambda x: g(x).sum(), x, mode="reverse")
+    wrong = np.cos(x) * [1, 1, -1]
+    sent = ("v4", 1, np.sin(x)), ("v3", 0, wrong), ("v1", 0, np.exp(x))
+    pair = viz.compare(first, by_engine([sent[i] for i in order], x))
+    (_, _, value), (_, _, end) = sums(pair)
+    assert value["apart"] == [2, "[2]", "1"] and end is None
+    assert value["sample"] == pytest.approx(list(np.sin(x) + x * wrong))
+    assert pair.document["difference"]["factors"] == [None, None]
+
+
 def test_a_comparison_names_the_first_difference_in_both_traces():
     a = trace_function(f, 2.0, 5.0)
     b = copy.deepcopy(a)

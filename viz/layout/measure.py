@@ -109,10 +109,13 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
             widest[node] = max(
                 widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node]))
             )
-    if unlike := trace.get("beside", {}).get("cells"):
+    if beside := trace.get("beside"):
         own = {(node, c): value for step in trace["steps"] for node, c, value in step["writes"]}
-        for node, column, theirs in unlike:
-            widest[node] = max(widest[node], len(unlike_text(own[node, column], theirs)))
+        unlike = [(node, own[node, column], theirs) for node, column, theirs in beside["cells"]]
+        for node, _, theirs, k in beside.get("sums", ()):
+            unlike.append((node, trace["steps"][k - 1]["writes"][0][2], theirs))
+        for node, mine, theirs in unlike:
+            widest[node] = max(widest[node], len(unlike_text(mine, theirs)))
     out: dict[str, tuple[float, float]] = {}
     columns = rows(trace)
     for node in trace["nodes"]:

@@ -32,9 +32,10 @@ class GraphPicture:
         self.shapes = shape_labels(trace)
         self.keeping = keeps(trace)
         self.rows = rows(trace)
-        beside = trace.get("beside", {}).get("cells", ())
-        self.theirs = {(node, column): value for node, column, value in beside}
-        self.final = {}  # how many steps make a cell's value; a sum that grows is not compared
+        beside = trace.get("beside", {})
+        cells, self.sums = beside.get("cells", ()), beside.get("sums", ())
+        self.theirs = {(node, column): value for node, column, value in cells}
+        self.final = {}  # how many steps make a cell's value
         for k, step in enumerate(trace["steps"], 1) if self.theirs else ():
             self.final |= {(node, column): k for node, column, _ in step["writes"]}
 
@@ -43,7 +44,9 @@ class GraphPicture:
         default."""
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
         state, now = state_at(trace, k), shown_column(trace, step)
-        theirs = {cell: value for cell, value in self.theirs.items() if self.final[cell] <= k}
+        growing = {(node, column): value for node, column, value, at in self.sums if at <= k}
+        theirs = {cell: value for cell, value in growing.items() if value is not None}
+        theirs |= {cell: value for cell, value in self.theirs.items() if self.final[cell] <= k}
         quiet = self._agreeing(state.cells, theirs)
         moment = Moment(
             state.cells, step, now, state.born, state.freed, self.keeping, theirs, quiet

@@ -15,17 +15,23 @@ export function apart(a, b, text) {
 }
 
 // Of a Trace that stands beside another one: the other's values where they differ, null where it
-// has none. shown: those whose own value is final in a state; a sum that grows is not compared.
+// has none. shown: those of a state; of a sum that grows what the other has after the same
+// contributions.
 export function cellsBeside({ beside, steps }) {
-  const cells = new Map(
-    (beside?.cells ?? []).map(([node, column, value]) => [key(node, column), value]),
-  );
-  const final = new Map();
-  if (cells.size)
+  const cells = new Map(), // the values, each with the steps after which it is known
+    final = new Map();
+  function add([node, column, value, k]) {
+    const cell = key(node, column);
+    cells.set(cell, [...(cells.get(cell) ?? []), [k ?? final.get(cell), value]]);
+  }
+  if (beside?.cells.length)
     steps.forEach((step, i) => {
       for (const [node, column] of step.writes ?? []) final.set(key(node, column), i + 1);
     });
-  return { shown: (cell, { taken }) => (taken >= final.get(cell) ? cells.get(cell) : undefined) };
+  for (const [node, column, value, k] of beside?.sums ?? [])
+    add([node, column, value ?? undefined, k]);
+  for (const cell of beside?.cells ?? []) add(cell);
+  return { shown: (cell, { taken }) => cells.get(cell)?.findLast(([k]) => taken >= k)?.[1] };
 }
 
 // Whether what is known of some nodes agrees with the other Trace.
@@ -41,10 +47,10 @@ export function markBeside({ classList }, ids, { beside, columns }, theirs, stat
 }
 
 // What the marks of two Traces mean, and whose is which of two values.
-export function marksBeside({ cells, only, names: [a, b] }, t) {
+export function marksBeside({ cells, sums, only, names: [a, b] }, t) {
   const sides = new Set(Object.values(only));
   return [
-    cells.length > 0 && `${a} ≠ ${b}`,
+    (cells.length > 0 || sums?.length > 0) && `${a} ≠ ${b}`,
     sides.has(0) && t("pairOnly", { name: a }),
     sides.has(1) && t("pairOnlySecond", { name: b }),
   ]
@@ -66,9 +72,10 @@ export function unlikeText(value, other, t, text) {
 
 // The letters that such a cell takes, for each column's width.
 export function widenBeside(widest, { beside, steps }, text, t) {
-  for (const [id, column, other] of beside?.cells ?? []) {
+  for (const [id, column, other, k] of [...(beside?.cells ?? []), ...(beside?.sums ?? [])]) {
     const written = ([node, key]) => node === id && key === column,
-      own = steps.findLast((step) => step.writes?.some(written)).writes.find(written)[2],
+      of = k ? steps[k - 1] : steps.findLast((step) => step.writes?.some(written)),
+      own = of.writes.find(written)[2],
       wide = unlikeText(own, other, t, text).length;
     widest.set(column, Math.max(widest.get(column), wide));
   }

@@ -65,20 +65,31 @@ function differenceBox(union, difference, names, told, t, go) {
     const text = [whole && before, h("mark", null, piece), whole && after];
     return h("dd", { class: "mg-made" }, `${number}\u2002`, text);
   }
-  const value = (name, shown, made, whole) =>
-    h("div", null, h("dt", null, name), h("dd", null, shown), made && code(made, whole));
+  const value = (name, shown, made, whole, more) =>
+    h("div", null, h("dt", null, name), h("dd", null, shown), made && code(made, whole), more);
+  // a contribution's factors
+  const factors = (i) => {
+    const pair = difference.factors?.[i]?.map((x) => (x < 0 ? `(${short(x)})` : short(x)));
+    return pair && h("dd", { class: "mg-made" }, `= ${pair.join(" · ")}`);
+  };
+  const what = () => {
+    const symbol = math([{ t: "sym", ...labelOf(known), accent }]);
+    if (!difference.edge) return symbol;
+    const [before, after] = t("pairPart", { node: "\n" }).split("\n");
+    return h("span", { class: "mg-contribution" }, before, symbol, after);
+  };
   const large = (whole) =>
     known &&
     (column || !Number.isInteger(difference.expected)) &&
     h(
       "div",
       { class: "mg-parted" },
-      math([{ t: "sym", ...labelOf(known), accent }]),
+      what(),
       h(
         "dl",
-        null,
+        { class: column && "mg-unequal" },
         bothOf(difference, t, (one) => brief(one, t, 24)).map((one, i) =>
-          value(names[i], one, difference.made?.[i], whole),
+          value(names[i], one, difference.made?.[i], whole, factors(i)),
         ),
       ),
     );
