@@ -8,6 +8,7 @@ import { columnMark, columnName, nodeName } from "../formulas.js";
 import { shapeText } from "../array_text.js";
 import { numberOf, short } from "../numbers.js";
 import { factsOf, full } from "../summaries.js";
+import { lightEntry } from "./entries.js";
 import { fitterOf } from "./grown.js";
 import { lightProduct } from "./products.js";
 
@@ -158,7 +159,9 @@ export const arraysView = {
       const cards = new Map(
         once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state, asked)]),
       );
-      const met = !asked && lightProduct(step, state, cards);
+      const met = asked
+        ? null
+        : (lightProduct(step, state, cards) ?? lightEntry(step, state, cards, trace));
       box.replaceChildren(...cards.values(), ...(met ? [met] : []));
       if (!once.length) box.append(note(without(step)));
       const spread = (step?.edges ?? [])

@@ -30,6 +30,18 @@ const matrixOf = (state, { node, column }) => {
 };
 const at = ({ shape, sample }, i, j) => sample[i * shape[1] + j];
 
+// Calls back with the cell, by its number, that the pointer or the focus is on.
+export function onEntries(cells, show) {
+  cells.forEach((cell, i) => {
+    cell.setAttribute("tabindex", "0");
+    for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => show(i));
+  });
+}
+export function clearMet(cards) {
+  for (const card of cards.values())
+    for (const cell of card.querySelectorAll(".mg-met")) cell.classList.remove("mg-met");
+}
+
 // Lights the row and the column that meet in the element of the written matrix that the reader is
 // on, at first the first one, and writes out the sum of their products. cards: Map of "node column"
 // -> the element that shows it. Returns the line of arithmetic, or null where not every element
@@ -43,8 +55,7 @@ export function lightProduct(step, state, cards) {
   const line = h("p", { class: "mg-meet", role: "status" });
   const cellsOf = ({ node: id, column: key }) => cards.get(`${id} ${key}`);
   function show(i, j) {
-    for (const card of cards.values())
-      for (const cell of card.querySelectorAll(".mg-met")) cell.classList.remove("mg-met");
+    clearMet(cards);
     const mark = (card, is) =>
       card?.querySelectorAll("td").forEach((cell) => {
         const [row, across] = [cell.parentNode.rowIndex, cell.cellIndex];
@@ -64,11 +75,8 @@ export function lightProduct(step, state, cards) {
       total = terms.reduce((all, [u, v]) => all + Number(u) * Number(v), 0);
     line.textContent = `[${i}, ${j}]: ${sum} = ${short(total)}`;
   }
-  for (const cell of result.querySelectorAll("td")) {
-    cell.setAttribute("tabindex", "0");
-    for (const event of ["pointerenter", "focus"])
-      cell.addEventListener(event, () => show(cell.parentNode.rowIndex, cell.cellIndex));
-  }
+  const wide = written.shape[1];
+  onEntries([...result.querySelectorAll("td")], (n) => show(Math.floor(n / wide), n % wide));
   show(0, 0);
   return line;
 }

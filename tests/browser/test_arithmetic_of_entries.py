@@ -1,0 +1,124 @@
+"""In "Arrays of this step" the computation of one entry is written out: of elementwise operations,
+sums, means and broadcasts, forward and backward.
+"""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.watch import trace_function
+from tests.browser.conftest import step_at, to
+
+X = np.array([[0.3, 0.5], [-0.2, 0.7]])
+B = np.array([0.5, -0.1])
+
+
+def layer(x, b):
+    hidden = mg.tanh(x + b) * b / x  # v1 to v4
+    squares = (hidden**2).mean(dim=0)  # v5, v6
+    return squares.sum() + mg.relu(b - 0.1).sum()  # v7 to v10
+
+
+def others(x, b):
+    """The sum of each row keeps its axis; entries of a cumulated sum depend on one another."""
+    shares = x / x.sum(dim=1, keepdim=True)  # v1, v2
+    return (mg.cumsum(shares, 0) - mg.abs(x) * mg.softmax(b, 0)).mean()
+
+
+def line_of(viewer, row=1, column=0):
+    """After a click on an entry of what the step writes; None where there is no line."""
+    panel = viewer.locator(".mg-view-arrays")
+    rows = panel.locator(".mg-written tr")
+    if rows.count():
+        rows.nth(min(row, rows.count() - 1)).locator("td").nth(column).click()
+    said = panel.locator(".mg-meet")
+    return said.inner_text() if said.count() else None
+
+
+FORWARD = {
+    "v1": "[1, 0]: −0.2 + 0.5 = 0.3",
+    "v2": "[1, 0]: tanh(0.3) = 0.2913",
+    "v3": "[1, 0]: 0.2913 · 0.5 = 0.1457",
+    "v4": "[1, 0]: 0.1457 / (−0.2) = −0.7283",
+    "v5": "[1, 0]: (−0.7283)² = 0.5304",
+    "v6": "[0]: (1.225 + 0.5304) / 2 = 0.8776",
+    "v7": "0.8776 + 0.00583 = 0.8835",
+    "v8": "[0]: 0.5 − 0.1 = 0.4",
+    "v9": "[0]: relu(0.4) = 0.4",
+}
+BACKWARD = {
+    ("adjoint", "v6"): "[0]: v̄7 = 1",
+    ("adjoint", "v5"): "[1, 0]: 1 / 2 = 0.5",
+    ("adjoint", "v4"): "[1, 0]: 0.5 · (−1.457) = −0.7283",
+    ("adjoint", "v3"): "[1, 0]: −0.7283 · (−5) = 3.641",
+    ("adjoint", "v2"): "[1, 0]: 3.641 · 0.5 = 1.821",
+    ("adjoint", "v1"): "[1, 0]: 1.821 · 0.9151 = 1.666",
+    ("accumulate", "x"): "[1, 0]: 2.652 + 1.666 = 4.318",
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_computation_of_an_entry_is_written_out(show, lang):
+    trace = trace_function(layer, X, B, mode="reverse")
+    viewer = show(trace, 1280, views=["arrays"], lang=lang)
+    expected = {("primal", node): line for node, line in FORWARD.items()} | BACKWARD
+    found = {}
+    for phase, node in expected:
+        to(viewer, step_at(trace, phase, node))
+        found[phase, node] = line_of(viewer)
+    assert found == expected
+
+
+def test_of_a_broadcast_operand_the_rows_are_added(show):
+    trace = trace_function(lambda x, b: (mg.exp(x) * b).sum(), X, B, mode="reverse")
+    viewer = show(trace, 1280, step=step_at(trace, "adjoint", "b"), views=["arrays"])
+    assert line_of(viewer) == "[0]: 1 · 1.35 + 1 · 0.8187 = 2.169"
+    lit = viewer.locator(".mg-view-arrays .mg-read .mg-met").all_inner_texts()
+    assert sorted(lit) == ["0.8187", "1", "1", "1.35"]
+
+
+def test_forward_mode_adds_a_product_for_each_operand(show):
+    trace = trace_function(lambda x, b: (mg.exp(x) * b).sum(), X, B, mode="forward")
+    viewer = show(trace, 1280, step=step_at(trace, "tangent", "v2"), views=["arrays"])
+    assert line_of(viewer) == "[1, 0]: 0.5 · 0.8187 + 0.8187 · 0 = 0.4094"
+
+
+def test_the_keyboard_goes_from_entry_to_entry(show, visit):
+    trace = trace_function(layer, X, B, mode="reverse")
+    viewer = show(trace, 1280, step=step_at(trace, "primal", "v1"), views=["arrays"])
+    viewer.locator(".mg-view-arrays .mg-written td").first.focus()
+    visit.page.keyboard.press("Tab")
+    assert viewer.locator(".mg-meet").inner_text() == "[0, 1]: 0.5 + (−0.1) = 0.4"
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_a_line_ends_with_its_entry_and_only_where_others_do_not_matter(show, mode):
+    trace = trace_function(others, X, B, mode=mode)
+    viewer = show(trace, 1280, views=["arrays"])
+    without = {"cumsum", "softmax"}
+    for k, step in enumerate(trace["steps"]):
+        to(viewer, k + 1)
+        written = viewer.locator(".mg-view-arrays .mg-written td")
+        line = line_of(viewer)
+        if line is None:
+            continue
+        assert not any(f"= {name}" in step["say"] for name in without), step["say"]
+        assert not written.count() or line.endswith(
+            f" = {viewer.locator('.mg-written .mg-met').inner_text()}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: mg.tanh(x).sum(), np.ones((5, 4))),
+        (lambda x: mg.cumsum(x, 0).sum(), X),
+        (lambda x: (x.T * 1).sum(), X),
+    ],
+    ids=["large", "cumulated", "transposed"],
+)
+def test_without_the_entries_or_where_others_matter_there_is_no_line(show, f, x):
+    trace = trace_function(f, x, mode="reverse")
+    viewer = show(trace, 1280, step=step_at(trace, "primal", "v1"), views=["arrays"])
+    assert viewer.locator(".mg-view-arrays .mg-array").count() == 2
+    assert viewer.locator(".mg-view-arrays .mg-meet").count() == 0
