@@ -650,8 +650,7 @@ def test_a_network_of_arrays_has_one_line_of_title_and_no_white_above_its_first_
     sizes = [(4, 2), (2, 3), (3,), (3, 1), (1,)]
     trace = trace_function(two_layers, *(np.full(shape, 0.25) for shape in sizes), mode="both")
     assert trace["title"] == (
-        "two_layers(x, W1, b1, W2, b2), x: (4, 2), W1: (2, 3), b1 = [0.25, 0.25, 0.25],"
-        " W2: (3, 1), b2 = [0.25]"
+        "two_layers(x: (4, 2), W1: (2, 3), b1 = [0.25, 0.25, 0.25], W2: (3, 1), b2 = [0.25])"
     )
     for width in (1280, 878, 390):
         viewer = show(trace, width)
