@@ -249,15 +249,16 @@ def _growing(first: Trace, second: Trace, twin: Mapping[str, str], agree: Agree)
         sent[part["edge"]] = part["product"]
         after = part.get("after", step["writes"][0][2])
         theirs.setdefault(step["node"], []).append((part["edge"], after))
-    last = {step["node"]: i for i, step, _ in _sent_back(first)}
-    told = {part["edge"] for _, _, part in _sent_back(first)}
+    sending = [*_sent_back(first)]
+    last = {step["node"]: i for i, step, _ in sending}
+    told = {part["edge"] for _, _, part in sending}
     ends = {edge["id"]: (edge["src"], edge["dst"]) for edge in first["edges"]}
     # what x*x sends twice may be told as one sum
     summed = {ends[e] for e in ends if e not in told or edges.get(e) not in sent}
     arrived: dict[str, list[tuple[str | None, Any, Any]]] = {}
     apart: set[str] = set()
     found: dict[tuple[str, int], list[Any]] = {}
-    for i, step, part in _sent_back(first):
+    for i, step, part in sending:
         node, edge = step["node"], edges.get(part["edge"])
         received = arrived.setdefault(node, [])
         ours = part["product"]

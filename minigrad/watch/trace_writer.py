@@ -40,6 +40,8 @@ LONGEST_NAME = 24
 """Characters of a parameter's name in formulas."""
 LONGEST_TITLE = 60
 """Characters of a title that names the arguments twice."""
+LONGEST_IN_TITLE = 18
+"""Characters of a name in a longer title."""
 _name_of_dtype = cache(str)  # NumPy puts the name together each time
 
 
@@ -398,7 +400,7 @@ def title_of(function: str, inputs: Mapping[str, Any]) -> str:
 
 def _cut(name: str) -> str:
     """A name in a long title."""
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    return name if len(name) <= LONGEST_IN_TITLE else f"{name[: LONGEST_IN_TITLE - 1]}…"
 
 
 def _point(value: Any) -> str:

@@ -25,7 +25,7 @@ const MOST_ZOOM = 3;
 const NARROW_RIM = 6,
   BESIDE = 2 * NARROW_RIM + 2;
 // the most steps whose views choose a scale; the nodes among which the first view is chosen
-const MOST_TRIED = 80,
+const MOST_TRIED = 78,
   FIRST = 30;
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
@@ -494,12 +494,13 @@ export function drawGraph(
   // Of a scale and smaller ones the first at which the ends of the box cut the fewest boxes, before
   // the first step and at all of them.
   function even(most) {
+    if (trace.steps.length > MOST_TRIED) return most;
     zoomTo(most);
     const steps = [null, ...trace.steps].map((step) => boxesFor(touched(step))),
       cuts = (scale) => steps.reduce((sum, boxes) => sum + viewOf(boxes, scale)[2], 0);
     let best = most,
       fewest = Infinity;
-    for (let scale = most; scale >= LEGIBLE && steps.length < MOST_TRIED; scale *= 0.98) {
+    for (let scale = most; scale >= LEGIBLE; scale *= 0.98) {
       const found = cuts(scale);
       if (found < fewest) [best, fewest] = [scale, found];
     }
@@ -560,7 +561,7 @@ export function drawGraph(
     const [low, high] = ends(seen, axis, size),
       middle = (low + high - space) / 2,
       beside = Math.min(rim, low - middle) - 0.5,
-      edges = all.map((box) => ends([box], axis, size)),
+      edges = all.map((box) => [box[axis] - box[size] / 2, box[axis] + box[size] / 2]),
       cut = (at) => edges.filter(([a, b]) => a + 0.5 < at && at < b - 0.5).length;
     return [now, middle, ...edges.flatMap(([a, b]) => [a - rim, b + rim - space])]
       .map((from) => Math.max(0, Math.min(from, whole - space)))
