@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.display import traced_in_reverse
-from minigrad.viz.hosts import StepperDocument, kernel_runs
+from minigrad.viz.hosts import StepperDocument, kernel_runs, saved
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import brief
 from minigrad.viz.reading import check, column_of, heading_runs, plain
@@ -116,7 +116,9 @@ class Comparison(StepperDocument):
             return super().save(Path(path), **options)
         told = {**self.still, "difference": "\n".join(self._told())}
         own = {"step": self.options["step"] or None, "lang": self._lang}
-        return save(told, path, **own | options)
+        written = save(told, path, **own | options)
+        saved(self)
+        return written
 
     def __repr__(self) -> str:
         return " ".join(self._told())

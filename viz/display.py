@@ -69,7 +69,8 @@ def show(
         A function that raises is shown up to the operation that failed, with what it raised.
         A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
         is installed, else a :class:`minigrad.viz.trace_frame.TraceFrame`; both have ``save``. In a
-        script run by itself the page is also written to a temporary file, whose place is printed.
+        script run by itself the page is also written to a temporary file, whose place is printed,
+        unless the script saves what it got.
 
     Raises:
         TypeError: the first argument is none of these; there is no such option; arguments were

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from minigrad.viz.page import framed, options_of, page, plain_table, text_table
+
+UNSAVED: weakref.WeakKeyDictionary[Any, weakref.finalize[..., Any]] = weakref.WeakKeyDictionary()
+"""What a script was shown and has not saved, with what writes its page when it is dropped."""
+
+
+def saved(shown: Any) -> None:
+    """What was shown has a file: it needs no page of its own."""
+    if page_of := UNSAVED.pop(shown, None):
+        page_of.detach()
 
 
 class StepperDocument:
@@ -51,6 +61,7 @@ class StepperDocument:
                 f" {target.suffix or 'a file without an ending'!r}"
             )
         target.write_text(self.to_html(), encoding="utf-8")
+        saved(self)
         return target
 
     def _repr_html_(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz import scale
+from minigrad.viz.hosts import saved
 from minigrad.viz.layout import placed
 from minigrad.viz.page import framed, link, options_of, plain_table, recorded, text_table
 from minigrad.viz.reading import check
@@ -35,7 +36,9 @@ class TraceFrame:
         own = {"lang": self.options["lang"]} if "lang" in self.options else {}
         if suffix(path) == "html":
             own = self.options
-        return save(self.trace, path, **{**own, **options})
+        written = save(self.trace, path, **{**own, **options})
+        saved(self)
+        return written
 
     def _repr_html_(self) -> str:
         lang = self.options.get("lang", "en")

@@ -469,21 +469,42 @@ def test_formulas_keep_their_structure():
     assert mathtext.drawable(mathtext.symbol({"base": "weights", "sub": "1", "accent": "bar"}))
 
 
-def test_show_in_a_script_says_where_the_page_is(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from minigrad import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x)"
-        " * x, 2.0)\n"
+def run_script(folder, *lines):
+    """The errors that a script of `viz` and `F` prints, and the temporary pages that it leaves."""
+    script = folder / "script.py"
+    script.write_text("\n".join(["from minigrad import viz, functions as F", *lines]))
+    root = os.path.dirname(os.path.dirname(viz.__file__))
+    env = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": root}
+    run = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=env, cwd=folder
     )
-    env = {
-        **os.environ,
-        "TMPDIR": str(tmp_path),
-        "PYTHONPATH": os.path.dirname(os.path.dirname(viz.__file__)),
-    }
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
-    (page,) = tmp_path.glob("minigrad-*.html")
-    assert str(page) in run.stderr and page.read_text(encoding="utf-8").startswith("<!DOCTYPE")
+    return run.stderr, list(folder.glob("minigrad-*.html"))
+
+
+def test_show_in_a_script_says_where_the_page_is(tmp_path):
+    told, (page,) = run_script(tmp_path, "viz.show(lambda x: F.sin(x) * x, 2.0)")
+    assert str(page) in told and page.read_text(encoding="utf-8").startswith("<!DOCTYPE")
+
+
+def test_a_script_that_saves_what_it_shows_gets_no_second_page(tmp_path):
+    told, pages = run_script(
+        tmp_path,
+        "viz.save(viz.show(F.sin, 2.0), 'a.html')",
+        "viz.compare(F.sin, F.cos, 2.0).save('b.html')",
+        "viz.compare(F.sin, F.cos, 2.0).save('c.svg')",
+        "shown = viz.show(F.cos, 2.0)",
+        "viz.save(shown, 'd.txt')",
+    )
+    assert (told, pages) == ("", [])
+    assert all((tmp_path / name).is_file() for name in ("a.html", "b.html", "c.svg", "d.txt"))
+
+
+def test_a_script_that_keeps_what_it_shows_gets_its_page_at_the_end(tmp_path):
+    told, (page,) = run_script(
+        tmp_path, "import sys", "kept = viz.show(F.sin, 2.0)", "print('last line', file=sys.stderr)"
+    )
+    assert told.startswith("last line\n") and str(page) in told
 
 
 def test_show_opens_a_browser_only_when_asked(tmp_path, monkeypatch, seed, capsys):
