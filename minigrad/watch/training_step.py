@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unicodedata import combining
 
 from .. import backend
 from ..core.tensor import Tensor, wrap
@@ -76,15 +77,20 @@ def trace_training_step(
             f"training step: {owner}.step() needs more than the gradients: {error} One picture"
             " shows one evaluation of the loss, as SGD and Adam need it."
         ) from error
-    for p, name, array, g, held in before:
-        rule = _rule(name, array, g, p.array, groups[p], held, _kept(optimizer, p))
-        _update(recorder, owner, name, array, p, *rule)
+    rules = [
+        (name, array, p, *_rule(name, array, g, p.array, groups[p], held, _kept(optimizer, p)))
+        for p, name, array, g, held in before
+    ]
+    heads = _heads(owner, [(name, made, bool(p.shape)) for name, _, p, made, *_ in rules])
+    for head, rule in zip(heads, rules, strict=True):
+        _update(recorder, owner, head, *rule)
     return recorder.document(title)
 
 
 def _update(
     recorder: TraceRecorder,
     owner: str,
+    head: Tokens,
     name: str,
     before: Any,
     after: Tensor,
@@ -92,8 +98,8 @@ def _update(
     spelled: Tokens,
     kept: list[Tokens],
 ) -> None:
-    """The node and the step of a parameter's new value. kept: the formulas of what the optimiser
-    keeps."""
+    """The node and the step of a parameter's new value. head: how it is made, as its card says it;
+    kept: the formulas of what the optimiser keeps."""
     label = label_of(name)
     label["base"] += "′"
     new = label["base"] + label.get("sub", "")
@@ -103,8 +109,7 @@ def _update(
         node["name"] = old["name"]
     if "group" in old:
         node["group"] = old["group"]
-    if after.shape or made[-1]["t"] == "frac":
-        node["expr"] = _shortened(name, owner, made)
+    node["expr"] = head
     recorder.outputs.append(new)
     shown = payload_value(after.array)
     told = text_of([_in_words(token) for token in made])
@@ -134,12 +139,34 @@ def _in_words(token: Token) -> Token:
     return token
 
 
-def _shortened(name: str, owner: str, made: Tokens) -> Tokens:
-    """The rule of an array, or Adam's, as it stands in a card, which has no space for the change's
-    elements, a fraction, or a path such as 0.weight three times: w − 0.1 · w̄, 0.weight + Δ(SGD)."""
-    if made[-1]["t"] != "sym" or "." in name:
-        return [made[0], op("+"), {"t": "text", "text": f"Δ({owner})"}]
-    return made
+def _heads(owner: str, rules: Sequence[tuple[str, Tokens, bool]]) -> list[Tokens]:
+    """How new values are made, as the heads of their cards say it: w − 0.1 · w̄. In its place stands
+    0.weight + Δ(SGD) where there is a path, a fraction or an array's change; SGD(…) where that,
+    too, is long. All have the form that each has space for. rules: names, rules, and whether the
+    parameter is an array."""
+    forms = []
+    for name, made, array in rules:
+        change: Tokens = [symbol(name), op("+"), _words(f"Δ({owner})")]
+        kind = made[-1]["t"]
+        plain = kind == "sym" and "." not in name if array else kind != "frac"
+        forms.append([made if plain else change, change, [_words(f"{owner}(…)")]])
+    names = [name for name, *_ in rules]
+    fit = lambda form: all(_fits(*one) for one in zip(names, form, strict=True))
+    found = [*zip(*forms, strict=True)]
+    return list(next(filter(fit, found), found[-1]))
+
+
+def _words(text: str) -> Token:
+    return {"t": "fn", "text": text}
+
+
+HEAD = 30
+"""The most letters of a card's head."""
+
+
+def _fits(name: str, made: Tokens) -> bool:
+    letters = [c for c in f"{name}′ = {text_of(made)}" if not combining(c)]
+    return len(letters) <= HEAD
 
 
 def _kept(optimizer: Any, p: Tensor) -> dict[str, Any]:

@@ -206,6 +206,37 @@ def test_a_networks_parameters_have_the_names_of_its_state_dict() -> None:
     assert "2.weight′ = 2.weight + Δ(Adam)" in [plain(heading_runs(n)) for n in change["nodes"]]
 
 
+class Features(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(2, 1))
+
+    def forward(self, x):
+        return self.features(x)
+
+
+def test_the_rule_at_the_head_of_a_card_is_whole_and_of_one_form() -> None:
+    """weight′ = weight − 0.1 · weig… did not say what the rate is multiplied by."""
+
+    def heads(loss, parameters, *inputs):
+        trace = trace_training_step(loss, optim.SGD(parameters, lr=0.1), *inputs)
+        found = [plain(heading_runs(n)) for n in trace["nodes"] if n["kind"] == "output"]
+        return [head.replace("\u0304", "") for head in found if "′" in head]
+
+    w, b = (mg.ones(2, requires_grad=True) for _ in "wb")
+    assert heads(lambda x: (w * x + b).sum(), [w, b], 3.0) == [
+        "w′ = w − 0.1 · w",
+        "b′ = b − 0.1 · b",
+    ]
+    for net, expected in (
+        (nn.Linear(2, 1), ["weight′ = weight + Δ(SGD)", "bias′ = bias + Δ(SGD)"]),
+        (Features(), ["features.0.weight′ = SGD(…)", "features.0.bias′ = SGD(…)"]),
+    ):
+        assert heads(lambda x, f=net: f(x).sum(), net.parameters(), mg.ones(4, 2)) == expected
+    offset_of_all = mg.tensor(1.0, requires_grad=True)
+    assert heads(lambda x: offset_of_all * x, [offset_of_all], 3.0) == ["offset_of_all′ = SGD(…)"]
+
+
 def test_plain_numbers_have_the_dtype_of_the_optimisers_parameters():
     w = mg.tensor(2.0, requires_grad=True)
     trace = trace_training_step(lambda x: w * x, mg.optim.SGD([w], lr=0.1), 3.0)
