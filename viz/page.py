@@ -135,7 +135,7 @@ if (!window.minigradFrames) {
 _PAGE_CSS = """
 html { color-scheme: light dark; }
 body { margin: 0; padding: %(padding)s; background: %(background)s; }
-main { max-width: 1280px; margin: 0 auto; }
+main { max-width: clamp(1280px, 100vw - 160px, 1760px); margin: 0 auto; }
 @media (max-width: 560px) { body { padding: 5px; } }
 """
 
@@ -329,9 +329,9 @@ _RULES_OF = {
     "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|~ \.mg-means"
     r"|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
     "beside": r"\.mg-(?:differs|unlike-value|pair,)|\.mg-made mark",
-    "groups": r"^\.mg-(?:group|opened)",
+    "groups": r"^\.mg-(?:group|opened|root \.mg-fold\[)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
-    "source": r"^[^,]*\.mg-source[^,]*$",
+    "source": r"^[^,]*\.mg-(?:source|under|stack)[^,]*$",
     "dangling": r"^\.mg-(?:dangling|root \.mg-tag)",
     "checkpoints": r"^\.mg-lane\.mg-again",
     "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn|node\.mg-unborn|preview :is)",

@@ -310,6 +310,51 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     assert table.is_visible() and view.count() == 0
 
 
+@pytest.mark.parametrize("name", ["seed", "loop"])
+def test_on_a_large_screen_a_view_stands_at_the_right_of_graph_and_table(show, visit, name):
+    """The page was 1,280 pixels wide on each screen, and a view hid the table (November 2026)."""
+    trace = trace_function(half_sines(50), 0.7) if name == "loop" else all_samples()[name]
+    viewer = show(trace, 1920, 1080, views=["story"])
+    parts = [viewer.locator(part) for part in (".mg-left", ".mg-tablebox", ".mg-views")]
+    graph, table, view = [part.bounding_box() for part in parts]
+    assert graph["width"] > 500 and table["width"] > 300 and view["width"] >= 360
+    assert name == "loop" or graph["x"] + graph["width"] < table["x"]
+    for box in (graph, table):
+        assert box["x"] + box["width"] < view["x"]
+    assert view["y"] == graph["y"]
+    bottom = viewer.bounding_box()["y"] + viewer.bounding_box()["height"]
+    assert all(box["y"] + box["height"] < min(bottom, 1080) for box in (graph, table, view))
+    inside = viewer.locator(".mg-inside")
+    to(viewer, len(trace["steps"]))
+    inside.evaluate("e => { e.focus(); e.scrollTop = 20; }")
+    visit.page.set_viewport_size({"width": 1900, "height": 1080})
+    visit.page.wait_for_timeout(100)
+    assert inside.evaluate("e => e === document.activeElement && e.scrollTop === 20")
+    visit.page.set_viewport_size({"width": 1440, "height": 900})
+    parts[1].wait_for(state="hidden")
+    assert viewer.bounding_box()["width"] == 1280
+    assert parts[2].bounding_box()["x"] > 700
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_source_of_the_course_stands_above_its_table_in_each_language(show, lang):
+    trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0, mode="both")
+    code = "def f(x1, x2):\n    return mg.log(x1) + x1 * x2 - mg.sin(x2)"
+    viewer = show({**trace, "source": {"code": code}}, 1280, 800, lang=lang)
+    source, table = [viewer.locator(part).bounding_box() for part in (".mg-source", ".mg-tablebox")]
+    assert source["x"] == table["x"] and source["y"] < table["y"]
+    inside = viewer.locator(".mg-source .mg-scroll")
+    assert inside.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_beside_a_graph_that_scrolls_the_arrays_of_a_step_take_what_they_need(show):
+    images = trace_function(digits, np.ones((1, 1, 8, 8)), mode="both")
+    viewer = show(images, 1280, 800, step=4, views=["arrays"])
+    graph, view = [viewer.locator(part).bounding_box() for part in (".mg-left", ".mg-views")]
+    assert viewer.locator(".mg-graph").evaluate("e => e.scrollHeight > e.clientHeight")
+    assert 360 <= view["width"] <= 480 and graph["width"] > 1.4 * view["width"]
+
+
 def test_a_graph_that_would_be_small_takes_two_lines_or_the_width_above_its_table(show):
     """They had scales of 0.70 and 0.71, above 140 empty pixels (November 2026)."""
 

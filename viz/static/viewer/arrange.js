@@ -13,8 +13,9 @@ const PHONE = 560, // as in the stylesheet
   ITS_HEAD = 34,
   LOWEST_SOURCE = 64, // below its head
   TABLE_TOO = 0.4, // of the height, for a table that is kept above a view
-  VIEW_SHARE = 0.55, // of the width, for a view beside a large graph, and for that on the stage
-  NARROW_VIEW = 480, // where the graph beside it stays whole so
+  VIEW_SHARE = 0.55, // of the width, for a table beside a large graph, and for that on the stage
+  NARROW_VIEW = 480, // of a view beside a graph, where it needs no more
+  THREE_COLUMNS = 1100, // for graph and table, from which a view stands beside both
   LOW = 420, // of graph and table together
   STACKED = 600, // of a graph, and of source and table that are one below the other
   SOURCE = 110, // of a source of two lines
@@ -50,7 +51,7 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   // unless it is long
   if (viewWidth) {
     const scrolls = graph.scaleIn(inner - BETWEEN - NARROW_VIEW) < graph.legible;
-    return { side: scrolls ? Math.round((inner - BETWEEN) * VIEW_SHARE) : NARROW_VIEW, scrolls };
+    return { side: scrolls ? viewColumn(viewWidth) : NARROW_VIEW, scrolls };
   }
   const side = Math.round((inner - BETWEEN) / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
@@ -67,6 +68,8 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
     return { side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
   return long || widthOf(0) > side ? null : { side };
 }
+
+const viewColumn = (width) => Math.max(NARROW_VIEW, width);
 
 // The height of what a viewer is seen in; that of a frame says nothing about the screen.
 export const windowOf = (root) =>
@@ -88,25 +91,35 @@ const topOf = (e) => e.getBoundingClientRect().top;
 // Pixels for the graph and what stands below it.
 const spaceBelow = (root, graph) => spaceFrom(root, graph.scroll) - graph.stripHeight();
 
-// Arranges a viewer at its present width. The source stands below the graph where the table's
-// column is too narrow for it, and where a view is open, which needs the height. Returns whether
-// boxes of the graph have moved.
+// Arranges a viewer at its present width. A view stands in the table's place, and at the right of
+// both where graph and table have the width of a laptop beside it. The source stands below the
+// graph where the table's column is too narrow for it, and where a view is open in the table's
+// place, which needs the height. Returns whether boxes of the graph have moved.
 // Long: the space of each part follows from that of the parts before it.
 export function arrangeParts(root, main, { graph, table, source, views, tableShown, stage }) {
-  const across = root.clientWidth,
+  const viewed = views.width(),
+    column = viewColumn(viewed),
+    rest = root.clientWidth - column - BETWEEN,
+    apart = viewed && !stage && rest >= THREE_COLUMNS, // the view, in a column of its own
+    across = apart ? rest : root.clientWidth,
     tall = windowOf(root), // once: it would be laid out for each part
     right = main.querySelector(".mg-right"),
-    viewWidth = views.width(),
+    viewWidth = apart ? 0 : viewed,
+    withTable = tableShown || apart,
     space = graph && across >= TWO_COLUMNS ? spaceBelow(root, graph) : Infinity,
     widths = []; // of the table, by how much tighter it is
   root.classList.remove("mg-tight"); // the table is measured
   const widthOf = (level) => (widths[level] ??= table.width(level));
-  table.box.hidden = !tableShown;
+  const holder = apart ? root : table.box.parentNode;
+  // moved only to another place: it would lose the focus and scroll back
+  if (views.box.parentNode !== holder) holder.insertBefore(views.box, apart ? main : null);
+  views.box.style.cssText = apart ? `float:right;width:${column}px;margin-left:${BETWEEN}px` : "";
+  table.box.hidden = !withTable;
   const found = stage
     ? null
-    : columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space);
-  const rest = across - 50 - BETWEEN, // for source and table, where they are below the graph
-    wide = Math.max(SHARE * rest, Math.min(widthOf(0), rest - (source?.width ?? 0)));
+    : columnsFor(across, graph, table, widthOf, viewWidth, withTable, space);
+  const both = across - 50 - BETWEEN, // for source and table, where they are below the graph
+    wide = Math.max(SHARE * both, Math.min(widthOf(0), both - (source?.width ?? 0)));
   // below the graph only where that stays whole, or scrolls all the same
   const under =
     found &&
@@ -122,7 +135,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit();
-  const boxes = [...right.querySelectorAll(LIMITED)];
+  const boxes = [...root.querySelectorAll(LIMITED)];
   const limit = (box, space) => {
     box.style.setProperty("--mg-screen", `${tall}px`);
     box.style.setProperty("--mg-space", space ? `${Math.round(space)}px` : "9999px");

@@ -61,7 +61,7 @@ export function drawSource(trace, t, { move, at }) {
   );
   box.style.setProperty("--mg-longest", Math.max(longest, loop.longest));
   return {
-    width: 60 + 7.9 * longest, // gutter, and letters of 13 pixels
+    width: 44 + 7.9 * (longest + String(lines.length + first).length), // letters of 13 pixels
     box,
     about,
     follow: () => bringInto(scroll, text.querySelector("mark")),
