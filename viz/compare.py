@@ -31,8 +31,8 @@ from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
 
 from minigrad import backend
-from minigrad.trace import Divergence, first_divergence
-from minigrad.trace.diff import agree, edge_twins, twins, with_entry
+from minigrad.trace import Divergence
+from minigrad.trace.diff import Match, agree, edge_twins, first_difference, with_entry
 from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 from minigrad.watch.values import value
@@ -68,29 +68,35 @@ class Comparison(StepperDocument):
         if len(names) != 2:
             raise ValueError(f"compare: names must be two texts, got {list(names)}")
         within = {k: options.pop(k, default) for k, default in TOLERANCES.items()}
-        self.divergence = first_divergence(*_of_shared_columns(first, second), **within)
+        match = Match(dict(first), dict(second))
+        self.divergence = first_difference(*_of_shared_columns(first, second), match, **within)
         self._reference, self._names = reference, [str(name) for name in names]
         self._others = others
         close = partial(agree, **within)
-        both, ids = union(first, second, close, str(names[1]))
-        both = with_layout(both)
         found = self.divergence
         parted: dict[str, Any] | None = None
-        self._values, self._parts = "", True
-        if found is not None and found.column is None:
-            self._values, alike = _outcome(first, second, close, self._names, reference, t)
-            self._parts = graphs and not alike and found.node is not None
-            if alike:  # there are several right ways to a value
-                both["beside"] |= {"cells": [], "sums": []}
-            else:
-                parted = {}
+        self._values, self._advice, self._parts, alike = "", "", True, False
+        if found is not None and _another_way(first, second, found):
+            said, alike = _outcome(first, second, match, close, self._names, reference, t)
+            if alike or found.column is None:
+                self._values, parted = said, None if alike else {}
+                self._parts = graphs and not alike and found.node is not None
+            if parted is not None and (not graphs or _of_formulas(found, match)):
+                listed = ", ".join(f'"{name}": …' for name in first["inputs"])
+                self._advice = t("pairByValue", given=f"{{{listed}}}")
+        told = match.roles if self._parts else match.twin
+        twin = _agreeing(first, second, match, close) if alike else told
+        both, ids = union(first, second, close, str(names[1]), match, twin)
+        both = with_layout(both)
+        if alike:  # there are several right ways to a value
+            both["beside"] |= {"cells": [], "sums": []}
         self._lacking = t("pairLacking", names=", ".join(lacking)) if lacking else ""
         if found is not None and self._parts:
-            parted = {key: getattr(found, key) for key in TOLD} | _made(first, second, found)
+            parted = {key: getattr(found, key) for key in TOLD} | _made(first, second, match, found)
             if found.kind != "structure":  # of one operation alone: what the other has there
                 parted |= {k: None for k in ("expected", "got") if isinstance(parted[k], list)}
             if found.edge is not None:
-                parted["factors"] = _factors(first, second, found)
+                parted["factors"] = _factors(first, second, match, found)
             if found.kind == "extra":
                 parted["node"] = ids.get(str(found.node))
             if found.column is None and not isinstance(found.expected, int):
@@ -135,7 +141,7 @@ class Comparison(StepperDocument):
             for node, (first, second) in islice(within.items(), 3)
         ]
         parted = self._parted(self.divergence, t)
-        said = [self._others, self._values, parted, self._lacking, *steps]
+        said = [self._others, self._values, parted, self._advice, self._lacking, *steps]
         return [sentence for sentence in said if sentence]
 
     def _parted(self, found: Divergence | None, t: Words) -> str:
@@ -321,9 +327,11 @@ def _first_apart(
     close = partial(agree, **within)
     apart = []
     for k, pair in enumerate(pairs):
-        found = first_divergence(*pair, **within)
+        match = Match(*pair)
+        found = first_difference(*pair, match, **within)
         # the graphs have the other results, too
-        if found and (found.column or not _outcome(*pair, close, ("", ""), True, t)[1]):
+        way = found and _another_way(*pair, found)
+        if found and not (way and _outcome(*pair, match, close, ("", ""), True, t)[1]):
             apart.append(k)
     at = apart[0] if apart else 0
     said = t("pairSeveral", n=len(apart), all=len(keys), key=f"[{keys[at]!r}]")
@@ -403,6 +411,7 @@ def _number(name: str, gradient: Any) -> Any:
 def _outcome(
     first: Mapping[str, Any],
     second: Mapping[str, Any],
+    match: Match,
     close: Callable[[Any, Any], bool],
     names: Sequence[str],
     reference: bool,
@@ -412,10 +421,9 @@ def _outcome(
     sentence, and whether they do. Nothing where one of them has no result."""
     ours, theirs = (state_at(dict(trace), len(trace["steps"])).cells for trace in (first, second))
     results = [*zip(first["outputs"], second["outputs"], strict=False)]
-    twin = twins(dict(first), dict(second))[0] if results else {}
-    inputs = [(name, twin[name]) for name in first["inputs"] if name in twin]
+    inputs = [(name, match.twin[name]) for name in first["inputs"] if name in match.twin]
     columns = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
-    adjoints = inputs if "g" in columns[0] & columns[1] else []
+    adjoints = inputs if results and "g" in columns[0] & columns[1] else []
     cells = [(*pair, column) for column in "vd" for pair in results]
     cells += [(*pair, "g") for pair in adjoints]
     for m, n, column in cells:
@@ -437,26 +445,58 @@ def _outcome(
     return t(both) if results else "", bool(results)
 
 
+def _other_code(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether the two Traces are of functions with different texts."""
+    codes = [(trace.get("source") or {}).get("code") for trace in (first, second)]
+    return all(codes) and codes[0] != codes[1]
+
+
+def _another_way(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> bool:
+    """Whether the two may compute the same in different ways: their graphs differ, or of functions
+    with different texts a value on the way."""
+    return found.column is None or (found.column == "v" and _other_code(first, second))
+
+
+def _of_formulas(found: Divergence, match: Match) -> bool:
+    """Whether two graphs are rather two formulas than one with another operation: no few changes
+    lead from one to the other, or several that change operands."""
+    operands = found.kind == "structure" and isinstance(found.expected, list)
+    return found.node is None or (operands and match.changes > 1)
+
+
+def _agreeing(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    match: Match,
+    close: Callable[[Any, Any], bool],
+) -> dict[str, str]:
+    """The nodes that belong together and have the same value: where the results agree, others are
+    on another way to them."""
+    ours, theirs = (state_at(dict(trace), len(trace["steps"])).cells for trace in (first, second))
+    pairs = ((m, n, ours.get((m, "v")), theirs.get((n, "v"))) for m, n in match.roles.items())
+    return {m: n for m, n, a, b in pairs if a is b is None or (None not in (a, b) and close(a, b))}
+
+
 def _zeros(value: Any) -> Any:
     """Zero in the form of a value."""
     flat = numbers(value) or [0.0]
     return {**value, "sample": [0.0] * len(flat)} if isinstance(value, dict) else 0.0
 
 
-def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> dict[str, Any]:
+def _made(
+    first: Mapping[str, Any], second: Mapping[str, Any], match: Match, found: Divergence
+) -> dict[str, Any]:
     """Where the two Traces are of different functions, the code that made what differs: for each
     the number of the line and what stands in it before, at and after the piece, or None.
     """
-    sources = [trace.get("source") or {} for trace in (first, second)]
-    codes = [source.get("code") for source in sources]
-    if not all(codes) or codes[0] == codes[1]:
+    if not _other_code(first, second):
         return {}
+    sources = [trace["source"] for trace in (first, second)]
     pieces: list[Any] = []
     places = (None, found.node) if found.kind == "extra" else (found.node, found.twin)
     sent = next((edge for edge in first["edges"] if edge["id"] == found.edge), None)
     if sent is not None:  # what is wrong is the rule of the operation that sends
-        twin = twins(dict(first), dict(second))[0]
-        places = (sent["dst"], twin.get(sent["dst"]))
+        places = (sent["dst"], match.twin.get(sent["dst"]))
     for trace, source, place in zip((first, second), sources, places, strict=True):
         span = next((n.get("span") for n in trace["nodes"] if n["id"] == place), None)
         if span is None:
@@ -470,12 +510,13 @@ def _made(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence
     return {"made": pieces}
 
 
-def _factors(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> list[Any]:
+def _factors(
+    first: Mapping[str, Any], second: Mapping[str, Any], match: Match, found: Divergence
+) -> list[Any]:
     """The two numbers whose product either Trace sends along the edge where the two part, in the
     order of its formula; None where they are not known, or are no numbers.
     """
-    twin = twins(dict(first), dict(second))[0]
-    edges = found.edge, edge_twins(dict(first), dict(second), twin).get(str(found.edge))
+    edges = found.edge, edge_twins(dict(first), dict(second), match.twin).get(str(found.edge))
     out: list[Any] = []
     for trace, edge in zip((first, second), edges, strict=True):
         sent = (

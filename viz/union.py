@@ -2,7 +2,8 @@
 what the first says.
 
 A node of the second Trace is that of the first which is made by the same operation from the same
-operands; nodes without such a twin stand in the union too, and say on which side they are. A node
+operands, or, behind an operation that differs, from what stands in their places; nodes without such
+a twin stand in the union too, and say on which side they are. A node
 for a single number that the second alone has is written as that number. The clock is the first
 Trace's. Where the second has a pass of its own (reverse mode beside forward mode), or nodes of its
 own, its steps for them follow.
@@ -17,7 +18,7 @@ from typing import Any
 from minigrad.viz.reading import plain, symbol_runs
 from minigrad.viz.traversal import operands_first
 
-from minigrad.trace.diff import edge_twins, literals, twins, with_entry
+from minigrad.trace.diff import Match, edge_twins, with_entry
 from minigrad.trace.replay import numbers, state_at
 from minigrad.trace.text import number
 
@@ -28,17 +29,18 @@ SHARED_MARK = "′"
 
 
 def union(
-    first: Trace, second: Trace, agree: Agree, name: str
+    first: Trace, second: Trace, agree: Agree, name: str, match: Match, twin: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
     that differ as ``[node, column, the second's value or None]``, the nodes that only one has,
     ``{node: 0 or 1}``, and where one needs more steps, how many each takes, ``{node: [1, 2]}``.
     Its "sums" are the values of :func:`_growing`, where there are any.
-    name: what the second is called; its own steps have it as ``"by"``. Second, what the union calls
-    the second's nodes.
+    name: what the second is called; its own steps have it as ``"by"``. match: which nodes belong
+    together; twin: those that stand in the union once. Second, what the union calls the second's
+    nodes.
     """
-    twin, within = twins(dict(first), dict(second))
-    quiet, numbers = literals(dict(first), dict(second), twin)
+    within = {m: inner for m, inner in match.within.items() if twin.get(m) == match.twin[m]}
+    quiet, numbers = match.literals
     kept = {*twin.values(), *second["outputs"]}
     numbers = {node: value for node, value in numbers.items() if node not in kept}
     back = {theirs: ours for ours, theirs in twin.items()}

@@ -60,9 +60,16 @@ def first_divergence(
     reference: Trace, other: Trace, rtol: float = 1e-6, atol: float = 1e-9
 ) -> Divergence | None:
     """The first step of `reference` with which `other` does not agree, or None."""
-    twin = _matched(reference, other)
-    if isinstance(twin, Divergence):
-        return twin
+    return first_difference(reference, other, Match(reference, other), rtol, atol)
+
+
+def first_difference(
+    reference: Trace, other: Trace, match: Match, rtol: float, atol: float
+) -> Divergence | None:
+    """:func:`first_divergence` of two Traces whose nodes are matched already."""
+    if match.difference is not None:
+        return match.difference
+    twin = match.paired
     edge_twin = edge_twins(reference, other, twin)
     # for each edge all that join the same two nodes
     beside = {name: names for names in _edges_between(reference).values() for name in names}
@@ -236,23 +243,51 @@ def _negative(value: Any) -> Any:
     return -flat[0]
 
 
-def _matched(reference: Trace, other: Trace) -> dict[str, str] | Divergence:
-    """Each node's twin; where not all have one, the first difference of the two graphs."""
-    found, within = twins(reference, other)
-    numbers = literals(reference, other, found)
-    known = {*found, *numbers[0]}, {*found.values(), *numbers[1]}
-    for inner in within.values():
-        for side, nodes in zip(known, inner, strict=True):
-            side.update(nodes)
-    for side, trace in zip(known, (reference, other), strict=True):
-        side.update(_unused(trace))  # the other need not know an input that nothing reads
-    alone = tuple(
-        [node for node in trace["nodes"] if node["id"] not in some]
-        for trace, some in zip((reference, other), known, strict=True)
-    )
-    leaves = ([n["id"] for n in side if "op" not in n] for side in alone)
-    paired = found | dict(zip(*leaves, strict=False))
-    return _structure(reference, other, alone, paired) or paired
+class Match:
+    """Which nodes of two Traces belong together, found once for all that compares them.
+
+    twin, within: as :func:`twins` says. paired: also what no operation makes and is left in both.
+    difference: the first difference of the two graphs, if there is one.
+    """
+
+    def __init__(self, first: Trace, second: Trace) -> None:
+        self.twin, self.within = twins(first, second)
+        self.literals = literals(first, second, self.twin)
+        known = {*self.twin, *self.literals[0]}, {*self.twin.values(), *self.literals[1]}
+        for inner in self.within.values():
+            for side, nodes in zip(known, inner, strict=True):
+                side.update(nodes)
+        for side, trace in zip(known, (first, second), strict=True):
+            side.update(_unused(trace))  # the other need not know an input that nothing reads
+        alone = tuple(
+            [node for node in trace["nodes"] if node["id"] not in some]
+            for trace, some in zip((first, second), known, strict=True)
+        )
+        leaves = ([n["id"] for n in side if "op" not in n] for side in alone)
+        self.paired = self.twin | dict(zip(*leaves, strict=False))
+        self.difference, self._edits = _structure(first, second, alone, self.paired)
+
+    @property
+    def changes(self) -> int:
+        """Of graphs that differ in a few operations, how many these are; else 0."""
+        return len(self._edits.found) if self._edits and self._edits.known else 0
+
+    @functools.cached_property
+    def roles(self) -> dict[str, str]:
+        """The twins, and behind a few operations in which the graphs differ each node by its
+        operation and its operands' places: what both make of something else."""
+        edits = self._edits
+        if edits is None or not self.changes:
+            return self.twin
+        leaves = {m: n for m, n in self.twin.items() if "op" not in edits.ways[0].nodes[m]}
+        made = {m: n for m, n in edits.twin.items() if "op" in edits.ways[0].nodes[m]}
+        return leaves | {m: n for m, n in made.items() if (m, n) not in edits.found}
+
+    @functools.cached_property
+    def places(self) -> dict[str, str]:
+        """These roles and the operations that stand in one another's place."""
+        found = self._edits.found if self._edits and self.changes else ()
+        return self.roles | {m: n for m, n in found if m and n}
 
 
 def _other_way_round(node: Any, value: Any) -> Any:
@@ -700,26 +735,28 @@ class _Edits:
 
 def _structure(
     a: Trace, b: Trace, alone: tuple[list[Any], ...], twin: Mapping[str, str]
-) -> Divergence | None:
-    """The first operation in which two graphs differ. alone: the nodes of both that :func:`twins`
-    left; twin: each node's counterpart.
+) -> tuple[Divergence | None, _Edits | None]:
+    """The first operation in which two graphs differ, and all of them. alone: the nodes of both
+    that :func:`twins` left; twin: each node's counterpart.
     """
+    if not any(alone):
+        return None, None
     ours, theirs = map(_Made, (a, b), literals(a, b, twin))
     born = {cell[0]: i for i, step in reversed([*enumerate(a["steps"])]) for cell in step["writes"]}
     made = [[n["id"] for n in side if "op" in n] for side in alone]
     edits = _Edits((ours, theirs), made, twin)
     if edits.known and edits.found:
-        return _told(edits, born, _users(b))
+        return _told(edits, born, _users(b)), edits
     if all(made) and not edits.known:
         say = "The two are computed by different operations."
-        return Divergence("structure", None, None, None, None, None, say)
+        return Divergence("structure", None, None, None, None, None, say), edits
     counterparts = {*twin}, {*twin.values()}
     missing, extra = (
         [n for n in side if n["id"] not in known]
         for side, known in zip(alone, counterparts, strict=True)
     )
     if not missing and not extra:
-        return None
+        return None, edits
     sizes = [len(t["nodes"]) - len(own.literals) for t, own in ((a, ours), (b, theirs))]
     kind, first = ("missing", missing[0]) if missing else ("extra", extra[0])
     node = first["id"]
@@ -730,7 +767,7 @@ def _structure(
     if sizes[0] == sizes[1]:
         say = f"{node} has no counterpart in the {'other' if missing else 'first'} graph."
     step = born.get(node) if kind == "missing" else None
-    return Divergence(kind, node, None, step, sizes[0], sizes[1], say)
+    return Divergence(kind, node, None, step, sizes[0], sizes[1], say), edits
 
 
 def _told(edits: _Edits, born: Mapping[str, int], users: Mapping[str, list[str]]) -> Divergence:

@@ -19,7 +19,7 @@ from minigrad.viz.sliders import pack
 
 import minigrad as mg
 from minigrad import viz
-from minigrad.trace import validate
+from minigrad.trace import diff, validate
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
@@ -265,7 +265,7 @@ def test_of_different_graphs_it_is_told_first_whether_the_results_agree(tmp_path
     path = tmp_path / "a.svg"
     slope = mg.func.grad(cube)
     told = lambda *given, **options: repr(viz.compare(*given, **options))
-    other = "The two are computed by different operations."
+    other = "The two are computed in different ways."
     agree = f"The results agree, and so do the adjoints of the inputs. {other}"
     for pair in ((slope, by_hand), (by_hand, slope)):
         said = told(*pair, 2.0)
@@ -278,7 +278,7 @@ def test_of_different_graphs_it_is_told_first_whether_the_results_agree(tmp_path
     said = told(by_hand, wrong_sign, 2.0, reference=False)
     assert said.startswith("The result is 11.58 in by_hand and 12.42 in wrong_sign. The graphs")
     assert told(slope, by_hand, 2.0, lang="zh").startswith(
-        "结果一致，输入的伴随也一致。 两者由不同的运算算出。"
+        "结果一致，输入的伴随也一致。 两者的计算方式不同。"
     )
     alike = viz.compare(slope, by_hand, 2.0).document
     assert alike["difference"] is None and alike["told"].startswith(agree)
@@ -293,6 +293,84 @@ def test_of_different_graphs_it_is_told_first_whether_the_results_agree(tmp_path
     apart["steps"][-2]["writes"][0][2] = 3 * 4 + np.cos(2.0)
     assert told(forward, apart).startswith("The tangent of v4 should be 11.09, but is 12.91.")
     assert repr(viz.compare(f, [5.5, 2.0], 2.0, 5.0)).startswith("First difference"), "of one graph"
+
+
+@pytest.mark.parametrize(
+    ("lang", "agree", "advice"),
+    [
+        ("en", "The results agree, and so do the adjoints", "To compare gradients by value, "),
+        ("zh", "结果一致，输入的伴随也一致。", "要按值比较梯度，"),
+    ],
+)
+def test_two_formulas_of_a_derivative_are_judged_by_their_values(lang, agree, advice):
+    """A number in another place is no mistake, either; where the results differ, it is told how the
+    gradients are compared themselves."""
+
+    def first(w):
+        t = mg.tanh(w * 2.0)
+        return 2 * (t - 1.0) * (1 - t * t) * 2.0
+
+    def second(w):
+        t = mg.tanh(w * 2.0)
+        return 4 * (t - 1.0) * (1 - t**2)
+
+    def wrong(w):
+        return 4 * mg.exp(w) - mg.tanh(w) ** 3
+
+    right = viz.compare(first, second, 0.5, lang=lang)
+    assert repr(right).startswith(agree) and advice not in repr(right)
+    assert right.document["difference"] is None and right.divergence.column == "v"
+    assert "≠" not in viz.to_svg(right.document["union"], 20)
+    told = repr(viz.compare(first, wrong, 0.5, lang=lang))
+    assert told.count(advice) == 1 and '{"w": …}' in told
+    of_one = repr(viz.compare(lambda x: mg.exp(x) * 2, lambda x: mg.sin(x) * 2, 0.5, lang=lang))
+    assert advice not in of_one, "one operation differs, which is told"
+    assert advice in repr(viz.compare(mg.func.grad(cube), wrong_sign, 2.0, lang=lang))
+
+
+def test_behind_an_operation_that_differs_each_node_stands_once():
+    """By its operation and what stands in its operands' places, with both values."""
+    first = lambda x, y: mg.exp(mg.log(x) + x * y - mg.sin(y)) / 3
+    second = lambda x, y: mg.exp(mg.log(x) + x * y - mg.cos(y)) / 3
+    pair = viz.compare(first, second, 2.0, 0.5)
+    both = pair.document["union"]
+    assert pair.divergence.node == "v4" and both["beside"]["only"] == {"v4": 0, "v4′": 1}
+    assert [n["id"] for n in both["nodes"] if n["id"].startswith("v")] == [
+        *("v1", "v2", "v3", "v4", "v4′", "v5", "v6", "v7")
+    ]
+    assert {(e["src"], e["dst"]) for e in both["edges"] if e["dst"] == "v5"} == {
+        *(("v3", "v5"), ("v4", "v5"), ("v4′", "v5"))
+    }
+    values = {node: value for node, column, value in both["beside"]["cells"] if column == "v"}
+    assert [*values] == ["v5", "v6", "v7"]
+    assert values["v7"] == pytest.approx(second(2.0, 0.5).item())
+    # an operation too many
+    more = viz.compare(lambda x: mg.cos(mg.exp(x)), lambda x: mg.cos(mg.exp(x) * 2), 0.5)
+    assert more.document["union"]["beside"]["only"] == {"v2′": 1}
+
+
+def test_what_no_few_changes_explain_stands_twice_unless_the_values_agree():
+    """Of wholly different ways nothing says which node plays the role of which."""
+    pair = viz.compare(lambda x: (x * x + 1) * (x - 1), lambda x: (x + 1) * (x * x - x), 0.5)
+    beside = pair.document["union"]["beside"]
+    assert pair.divergence.node is None
+    assert [*beside["only"].values()] == [0, 0, 1, 1] and "v1" not in beside["only"]
+    square, product = lambda x: mg.sin(mg.exp(x) ** 2), lambda x: mg.sin(mg.exp(x) * mg.exp(x))
+    alike = viz.compare(square, product, 1.0).document["union"]
+    assert "v3" not in alike["beside"]["only"] and alike["beside"]["cells"] == []
+
+
+def test_the_nodes_of_two_traces_are_matched_once(monkeypatch):
+    calls = []
+    find = diff.twins
+    monkeypatch.setattr(diff, "twins", lambda *given: calls.append(given) or find(*given))
+    wrong = copy.deepcopy(trace_function(f, 2.0, 5.0, mode="reverse"))
+    step = next(s for s in wrong["steps"] if s["phase"] == "adjoint" and s.get("contribs"))
+    step["contribs"][0]["product"] = step["writes"][0][2] = 7.0
+    pair = viz.compare(trace_function(f, 2.0, 5.0, mode="reverse"), wrong)
+    assert pair.divergence.edge and len(calls) == 1
+    viz.compare(cube, by_hand, 2.0)
+    assert len(calls) == 2
 
 
 def test_results_that_agree_may_have_other_adjoints():
