@@ -346,9 +346,48 @@ def test_a_loop_is_typed_line_by_line_and_its_depth_follows(opened, visit):
     assert tab.input_value(".mgx-formula") != wanted, "the browser's Undo takes it back"
     tab.fill(".mgx-formula", "x*x")
     tab.keyboard.press("End")
-    tab.keyboard.press("Enter")
+    tab.keyboard.press("Shift+Enter")
     tab.keyboard.press("Backspace")
     assert tab.input_value(".mgx-formula") == "x*x"
+    visit.assert_clean()
+
+
+def test_enter_ends_a_formula_and_goes_on_in_a_program(opened, visit):
+    tab = opened()
+    focused = lambda: tab.evaluate("() => document.activeElement.className")
+    for text, key, left in (
+        ("x*sin(y)", "Enter", True),
+        ("x*sin(y)", "Shift+Enter", False),
+        ("y = x*x", "Enter", False),
+        ("y += 1", "Enter", False),
+        ("for i in range(3):", "Enter", False),
+        ("y = x*x\ny + 1", "Enter", False),
+        ("x*(", "Enter", None),  # told at once
+    ):
+        tab.fill(".mgx-formula", text)
+        tab.keyboard.press("End")
+        tab.keyboard.press(key)
+        field = tab.input_value(".mgx-formula")
+        assert (focused() != "mgx-formula") is (left is True), text
+        assert field == text if left in (True, None) else field.startswith(f"{text}\n"), text
+    assert "was never closed" in tab.inner_text(".mgx-problem")
+    visit.assert_clean()
+
+
+def test_what_cannot_be_read_is_not_shown_on_the_stage(opened, visit):
+    """The stage had the function that was there before, and no word about the new one."""
+    tab = opened()
+    on_stage = lambda: tab.locator(".mg-stage").count()
+    tab.fill(".mgx-formula", "log(x1) + (")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("f")
+    assert not on_stage() and tab.locator(".mgx-said").is_visible()
+    tab.locator(".mg-btn-stage").click()
+    assert not on_stage() and tab.locator(".mgx-said").is_visible()
+    tab.fill(".mgx-formula", "log(x1) + lo")  # may become log
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("f")
+    assert on_stage() and "lo" in tab.locator(".mg-title").inner_text()
     visit.assert_clean()
 
 

@@ -30,7 +30,7 @@ export function grammarBox() {
         ...["functions ", listedWords(names), "; ", listedWords(choosing.map(choiceSample))],
         ...[", and the constants ", listedWords(Object.keys(constants)), "."],
       ),
-      h("p", null, "Or a program of such lines; the last one is the result:"),
+      h("p", null, "Or a program of such lines (Shift+Enter begins one); the last is the result:"),
       h("pre", null, SAMPLE_PROGRAM),
       h(
         "p",

@@ -7,7 +7,7 @@ import { mountTrace } from "../../static/viewer/viewer.js";
 import { byName, fromAddress, toAddress } from "./address.js";
 import { corrected } from "./corrected.js";
 import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
-import { editing } from "./editing.js";
+import { editing, endsWithEnter } from "./editing.js";
 import { EXAMPLES, exampleMenu } from "./examples.js";
 import { fieldsOf } from "./fields.js";
 import { grammarBox } from "./grammar.js";
@@ -40,6 +40,7 @@ export function explore(place, { panels = [] } = {}) {
   let viewer = null,
     shown = null, // the compiled text of the picture
     laid = null, // its Trace
+    wrong = null, // why the text cannot be read
     newest = null, // what the panels are about to show
     waiting = 0,
     telling = 0; // the timer until a problem is told
@@ -49,7 +50,7 @@ export function explore(place, { panels = [] } = {}) {
   const formula = h("textarea", {
     ...{ class: "mgx-formula", rows: "1", spellcheck: "false", autocomplete: "off" },
     ...{ autocapitalize: "off", "aria-label": "function", "aria-describedby": "mgx-problem" },
-    title: "Escape or Ctrl+Enter leaves the field",
+    title: "Enter ends a formula, Shift+Enter begins a line; Escape or Ctrl+Enter ends a program",
   });
   const problem = h("div", { class: "mgx-problem", id: "mgx-problem", role: "status" });
   const fields = fieldsOf({ changed: valueChanged, seeded });
@@ -92,12 +93,34 @@ export function explore(place, { panels = [] } = {}) {
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 
   formula.addEventListener("input", typed);
+  formula.addEventListener("change", () => waiting && update());
   formula.addEventListener("keydown", editing);
   // what is typed is done: the next keys are the viewer's
-  head.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, isComposing }) => {
-    const leaves = key === "Escape" || (key === "Enter" && (ctrlKey || metaKey));
-    if (leaves && !isComposing) target.blur();
+  head.addEventListener("keydown", (event) => {
+    const { key, target, isComposing } = event,
+      leaves = key === "Escape" || (key === "Enter" && (event.ctrlKey || event.metaKey)),
+      plain = key === "Enter" && !leaves && !event.shiftKey,
+      done = plain && target === formula && endsWithEnter(formula.value);
+    if (isComposing) return;
+    if (done) {
+      event.preventDefault();
+      update();
+    }
+    if (leaves || (done && !wrong)) target.blur();
   });
+  // what cannot be read is told here: the stage would show what was there before, and not say so
+  for (const kind of ["keydown", "click"])
+    picture.addEventListener(
+      kind,
+      (event) => {
+        const opens = event.key ? /^f$/i.test(event.key) : event.target.closest(".mg-btn-stage");
+        if (!wrong || !opens) return;
+        event.stopPropagation();
+        tell(wrong);
+        problem.scrollIntoView({ block: "center" });
+      },
+      true,
+    );
   window.addEventListener("hashchange", () => {
     const found = fromAddress(location.hash);
     if (found && toAddress(found) !== toAddress(state)) open(found);
@@ -171,6 +194,7 @@ export function explore(place, { panels = [] } = {}) {
   function update({ typing = false } = {}) {
     clearTimeout(waiting);
     clearTimeout(telling);
+    waiting = 0;
     try {
       const compiled = compileFormula(state.f);
       adopt(compiled);
@@ -178,12 +202,14 @@ export function explore(place, { panels = [] } = {}) {
       const seeds = state.seeds && numbers(state.seeds, compiled.names, "seed");
       const options = { mode: state.mode, seeds, title: titleOf(compiled) };
       const trace = differentiate(compiled, values, options);
+      wrong = null;
       problem.replaceChildren();
       formula.removeAttribute("aria-invalid");
       show(trace);
       showPanels({ compiled, values, seeds, trace, state });
     } catch (error) {
       if (!(error instanceof FormulaError)) throw error;
+      wrong = error;
       formula.setAttribute("aria-invalid", "true");
       picture.classList.add("mgx-old");
       if (typing && !problem.hasChildNodes()) telling = setTimeout(() => tell(error), PAUSE);
