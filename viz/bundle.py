@@ -26,6 +26,7 @@ _JSON = re.compile(
 )
 _EXPORT = re.compile(r"\nexport (?=(?:async )?function |const |let |class )")
 _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
+_AS_NAMED = re.compile(r'^    (\w+): "\1",\n', re.M)
 _OTHER_TITLES = re.compile(r', zh: "[^"]*"')
 
 
@@ -203,10 +204,11 @@ def around_texts(text: str) -> tuple[str, str, str]:
 
 
 def in_english(text: str) -> str:
-    """The viewer's module without the texts of other languages."""
+    """The viewer's module without the texts of other languages, and without the words that are
+    their own names: a name that has no text stands for itself."""
     before, words, after = around_texts(text)
     before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
-    return before + _OTHER_LANGUAGES.sub("", words) + after
+    return before + _AS_NAMED.sub("", _OTHER_LANGUAGES.sub("", words)) + after
 
 
 _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
@@ -220,10 +222,10 @@ _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
 _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",
     "groups": "groups|openAll|closeAll|close$|following|press_open", "fails": "fails",
-    "checkpoints": "memory(?:Twice|Again|Gone|Drop)$", "dangling": "dangling",
+    "checkpoints": "memory(?:Twice|Again|Gone|Drop)$", "source": "source$", "dangling": "dangling",
     "cast": "fn_cast$", "where": "fn_where$", "log": "hintBase$", "angles": "hintDegrees$",
     "trainings": "(?:sizes|path)$", "unplaced": "noLayout$", "stepless": "empty$",
-    "growing": "unborn$", "nonfinite": "atStep$",
+    "growing": "unborn$", "nonfinite": "atStep$", "all kept": "memoryKept$",
 }  # fmt: skip
 """Words that a page without the part does not say."""
 _INSIDE = re.compile(r"\([^()]*\)")

@@ -377,6 +377,7 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))
     has |= {"unplaced": not trace.get("layout"), "stepless": not steps}
     has |= {"growing": "add" in told, "nonfinite": "nonfinite" in told, "passes": "passes" in trace}
+    has["all kept"] = not any(step.get("free") for step in steps)
     has |= {"trainings": False, "inflated": kind == "application/gzip"}
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)

@@ -218,3 +218,20 @@ def test_the_answers_open_over_the_graph_and_move_nothing(show, visit, trace):
     hit = "([x, y]) => document.elementFromPoint(x, y).textContent"
     middle = [place["x"] + place["width"] / 2, place["y"] + place["height"] / 2]
     assert visit.page.evaluate(hit, middle) == "Download the answers", "nothing lies over it"
+
+
+SEEN = """(root, id) => {
+    const places = [".mg-graph", `.mg-node[data-node="${id}"] .mg-card`].map((part) =>
+        root.querySelector(part).getBoundingClientRect());
+    return places[0].left - 1 <= places[1].left && places[1].right <= places[0].right + 1;
+}"""
+
+
+def test_on_a_phone_the_graph_shows_what_the_question_is_about(show, trace):
+    """It showed the step before: v4 and v5, while the adjoint of x2 was asked."""
+    for k, step in enumerate(trace["steps"]):
+        if step["phase"] != "adjoint":
+            continue
+        viewer = show(trace, 390, 844, views=["predict"], step=k)
+        viewer.evaluate("() => new Promise(requestAnimationFrame)")
+        assert viewer.evaluate(SEEN, step["node"]), k

@@ -748,13 +748,14 @@ def test_the_help_names_the_keys_that_act_on_the_stage_and_off_it(show, visit, t
         row.split("\n")
         for row in viewer.locator(".mg-help dl").first.evaluate(
             """e => [...e.querySelectorAll("dt")].filter((dt) => dt.checkVisibility()).map((dt) =>
-                [[...dt.children].map((key) => key.textContent).join(" "),
+                [[...dt.childNodes].map((key) => key.textContent).join(" ").trim(),
                     dt.nextSibling.textContent].join("\\n"))"""
         )
     ]
     told = dict(rows())
     assert told["PgUp PgDn"] == "previous, next phase" and told["Space"] == "play, pause"
     assert "Q" not in told and "F" in told
+    assert told["View"].startswith("Predict the next value, "), "the menu with further views"
     page.keyboard.press("f")
     until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
     told = dict(rows())

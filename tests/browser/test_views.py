@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -501,12 +502,18 @@ def test_a_first_wrong_answer_gets_a_hint_by_misconception(show, visit):
         viewer.get_by_label("Your answer").fill(answer)
         visit.page.keyboard.press("Enter")
         panel = view(viewer, "predict")
-        assert hint in panel.locator(".mg-sumup").inner_text() and step_of(viewer) == k
+        assert letters(hint) in letters(panel.locator(".mg-sumup").inner_text())
+        assert step_of(viewer) == k
         viewer.get_by_label("Your answer").fill(str(trace["steps"][k]["writes"][0][2]))
         visit.page.keyboard.press("Enter")
         assert "1 of 1 right, 0 at the first try" in panel.inner_text()
         after = (i for i, s in enumerate(trace["steps"]) if i > k and s["phase"] != "seed")
         assert step_of(viewer) == next(after, len(trace["steps"]))
+
+
+def letters(text):
+    """A text as it is in formulas, too, whose letters and accents are marks of their own."""
+    return re.sub(r"\s", "", unicodedata.normalize("NFKD", text))
 
 
 HINTS = [
@@ -522,9 +529,11 @@ HINTS = [
     ("adjoint", "x1", "2", "That multiplies by the wrong value."),
     ("adjoint", "x2", "-sin 5", "That multiplies by the function's value, not its derivative."),
     ("primal", "v3", "11", "Nearly: compute with more digits."),
-    ("tangent", "v5", "5", "Look again at"),
+    ("tangent", "v5", "5", "Look again at v3 − v4: v̇3 − v̇4"),
     ("tangent", "v2", "0", "That is one of the contributions"),
-    ("adjoint", "x2", "17", "Look again at"),
+    ("adjoint", "x2", "17", "Look again at sin x2: v̄4 · cos x2"),
+    ("accumulate", "x2", "17", "Look again at x1 · x2: x̄2 + v̄2 · x1"),
+    ("primal", "v1", "17", "Look again at ln x1"),
 ]
 
 

@@ -100,10 +100,11 @@ export function drawControls(trace, t, id, firstOf, actions) {
     return h("label", null, input, h("span", null, label));
   };
   const { views } = actions,
+    titles = views.ready.map(({ title }) => inLanguage(title, t)),
     boxes = new Map(
-      views.ready.map(({ name, title }) => [
+      views.ready.map(({ name }, i) => [
         name,
-        check(inLanguage(title, t), (on) => views.set(name, on), false),
+        check(titles[i], (on) => views.set(name, on), false),
       ]),
     );
   views.onChange((name, on) => {
@@ -182,8 +183,10 @@ export function drawControls(trace, t, id, firstOf, actions) {
   );
   function toggleHelp(on = help.hidden) {
     if (!help.firstChild) {
-      const words = wordsOf(trace, t).map((one) => [h("dt", null, one[0]), h("dd", null, one[1])]);
-      help.append(list("keys", keys()), list("words", words));
+      const place = h("dt", null, t("view"), icon("view")),
+        menued = titles[0] && [place, h("dd", null, titles.join(t("comma")))],
+        words = wordsOf(trace, t).map((one) => [h("dt", null, one[0]), h("dd", null, one[1])]);
+      help.append(list("keys", [...keys(), menued]), list("words", words));
     }
     help.hidden = !on;
     // the bar stays where a phone's page scrolls

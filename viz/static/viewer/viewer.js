@@ -321,7 +321,7 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      graph?.follow(touched(step), smooth);
+      graph?.follow(touched(views.asks() ? steps[clock.at()] : step), smooth); // what is asked for
       table.follow(step, smooth);
       views.fit(stage.on());
     });

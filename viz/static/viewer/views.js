@@ -105,6 +105,7 @@ export function viewShelf(host, wanted = [], before = null) {
         )
         .forEach((view) => set(view, true)),
     update: (...now) => open.forEach((one) => one.update(...now)),
+    asks: () => open.get("predict")?.asks(),
     next: () => open.get("predict")?.next(),
     reserve: (stage) => open.forEach((one) => one.reserve?.(stage)),
     fit: (...how) => open.forEach((one) => one.fit?.(...how)),

@@ -58,6 +58,7 @@ export const predictView = {
         " ",
         h("button", { class: "mg-fold", onclick: askAll }, t("predictAll", { n: quiz.open })),
       );
+    const asks = () => quiz.next(at()) === at(); // whether a question stands at this step
     function toQuestion() {
       host.advance(quiz.next(0));
     }
@@ -94,8 +95,8 @@ export const predictView = {
       refused = false;
     }
     function answer(text) {
-      const k = quiz.next(at());
-      if (k < 0 || k !== at()) return;
+      const k = at();
+      if (!asks()) return;
       // Enter, once more than needed: what is said of the question before is still to be read
       if (text !== null && !text.trim()) {
         if (!stays) say([t("answerFirst")]);
@@ -115,6 +116,7 @@ export const predictView = {
       aside: score.box,
       update: show,
       destroy: open,
+      asks,
       // The height of the longest questions, and of the way to one, so that what is below never
       // moves.
       reserve(stage) {
@@ -138,10 +140,10 @@ export const predictView = {
       // On the stage: what is typed is checked once, else the value is shown. Whether a question
       // stands at this step.
       next() {
-        const here = quiz.next(at()) === at(),
+        const here = asks(),
           typed = form.typed().replace(/^[.b]+$/, ""); // a clicker's other keys
         if (here) answer(typed === checked ? null : typed || null);
-        checked = here && quiz.next(at()) === at() ? typed : "";
+        checked = here && asks() ? typed : "";
         return here;
       },
     };
@@ -194,7 +196,7 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
     hint = given === null ? null : misconception(trace, step, given, what, stateAt(k));
   quiz.tries.set(k, tries);
   if (given !== null && !correct && tries === 1)
-    return { say: hintText(t, hint, step, said(given)) };
+    return { say: hintText(trace, t, hint, step, said(given)) };
   const entry = {
     step: k,
     node: step.node,
@@ -232,14 +234,22 @@ function askedOf({ columns, steps }, t, k, { kind, index }) {
   return t("askedOf", { column, node: index ? `${node}[${index.join(", ")}]` : node }) + soFar;
 }
 
-// A hint: the misconception that gives this answer, else the rule of the step.
-function hintText(t, hint, step, given) {
+// A hint: the misconception that gives this answer, else the rule of the step, behind the operation
+// whose derivative it is.
+function hintText({ edges, steps }, t, hint, step, given) {
   const added = step.phase === "accumulate" ? [step.formula[0], { t: "op", text: "+" }] : [],
-    rule = [...added, ...ruleOf(step)];
+    rule = [...added, ...ruleOf(step)],
+    sender = edges.find(({ id }) => id === step.edges?.[0])?.dst,
+    made = steps.find(({ node, phase }) => node === sender && phase === "primal"),
+    operation = made && step.phase !== "primal" ? [math(ruleOf(made)), ": "] : [];
   return [
     t("notYet", { given }),
     " ",
-    hint ? t(hint) : rule.length > added.length ? [t("hintRule"), " ", math(rule)] : t("hintReads"),
+    hint
+      ? t(hint)
+      : rule.length > added.length
+        ? [t("hintRule"), " ", ...operation, math(rule)]
+        : t("hintReads"),
   ].flat();
 }
 
