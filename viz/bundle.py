@@ -72,7 +72,8 @@ export const cellsBeside = () => ({ shown: () => undefined });
 export const markBeside = () => null, legendBeside = markBeside, widenBeside = markBeside;
 export const markDifference = markBeside;
 export const unlikeText = () => "";
-"""
+""",
+    "viewer/two_sources.js": "\nexport const withOther = (trace, own) => own;\n",
 }
 """Its comparisons of one Trace."""
 INSTEAD = {

@@ -34,7 +34,8 @@ def union(
     """The union of two Traces, a ``minigrad.trace/1`` document whose ``"beside"`` holds the cells
     that differ as ``[node, column, the second's value or None]``, the nodes that only one has,
     ``{node: 0 or 1}``, and where one needs more steps, how many each takes, ``{node: [1, 2]}``.
-    Its "sums" are the values of :func:`_growing`, where there are any.
+    Its "sums" are the values of :func:`_growing`, where there are any; "source" and "spans" are of
+    :func:`_source_beside`.
     name: what the second is called; its own steps have it as ``"by"``. match: which nodes belong
     together; twin: those that stand in the union once. Second, what the union calls the second's
     nodes.
@@ -59,10 +60,12 @@ def union(
         for step in second["steps"]
         if (told := _translated(step, names, edges, late, alone)) is not None
     ]
+    known = {n["id"]: n["span"] for n in first["nodes"] if n.get("span")}
+    spans = {n: known[m] for m, n in match.places.items() if m in known}
     order, both = "vdg", [*first["edges"], *more]
     document: dict[str, Any] = {
         **{key: value for key, value in first.items() if key not in ("layout", "jacobian")},
-        "nodes": _in_order([*first["nodes"], *(_moved(n, names) for n in own)], both),
+        "nodes": _in_order([*first["nodes"], *(_moved(n, names, spans) for n in own)], both),
         "edges": both,
         "columns": sorted([*first["columns"], *added], key=lambda c: order.index(c["key"])),
         "steps": [*first["steps"], *steps],
@@ -71,6 +74,7 @@ def union(
     only |= dict.fromkeys(sorted(alone), 1)
     shared = set(columns) & {c["key"] for c in second["columns"]}
     document["beside"] = {"cells": _differing(first, second, twin, shared, agree), "only": only}
+    document["beside"] |= _source_beside(first, said, match, renamed)
     if sums := _growing(first, second, twin, agree) if "g" in shared else []:
         document["beside"]["sums"] = sums
     counts = {node: [len(inner) + 1 for inner in sides] for node, sides in within.items()}
@@ -78,6 +82,20 @@ def union(
     if unlike:
         document["beside"]["within"] = unlike
     return document, renamed
+
+
+def _source_beside(
+    first: Trace, second: Trace, match: Match, renamed: Mapping[str, str]
+) -> dict[str, Any]:
+    """The second's source, where it is another one, and the span in it of each node of the union
+    that it has, or in whose place it has another operation."""
+    source = second.get("source") or {}
+    if source.get("code") in (None, "", (first.get("source") or {}).get("code")):
+        return {}
+    spans = {node["id"]: node["span"] for node in second["nodes"] if node.get("span")}
+    in_place = {m: spans[n] for m, n in match.places.items() if n in spans}
+    own = {renamed[n]: span for n, span in spans.items() if n in renamed}
+    return {"source": source, "spans": in_place | own}
 
 
 def _in_order(nodes: list[dict[str, Any]], edges: list[Any]) -> list[dict[str, Any]]:
@@ -169,13 +187,14 @@ class _Names:
         return told
 
 
-def _moved(node: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+def _moved(node: Mapping[str, Any], names: _Names, spans: Mapping[str, Any]) -> dict[str, Any]:
     """A node of the second Trace under its name in the union; blocks and spans are of another
-    source."""
+    source. spans: where the first Trace has what stands in a node's place."""
     kept = {key: value for key, value in node.items() if key not in ("block", "span", "saved")}
     of = {"of": names.ids[node["of"]]} if "of" in node else {}
     name, expr = node["id"], names.tokens(node["expr"])
-    return {**kept, "id": names.ids[name], "label": names.labels[name], "expr": expr, **of}
+    place = {"span": spans[name]} if name in spans else {}
+    return {**kept, "id": names.ids[name], "label": names.labels[name], "expr": expr, **of, **place}
 
 
 def _edges(

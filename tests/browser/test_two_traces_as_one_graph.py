@@ -460,6 +460,48 @@ def test_the_stage_tells_the_difference_at_its_step_with_the_lines_of_both_funct
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (390, 844)])
+def test_the_sources_of_both_functions_are_lit_at_each_step(show, visit, axe, size):
+    """The second's where it makes the node, or what stands in its place; above the end of the first
+    screen, and with the graph no lower than beside one source."""
+    pair = viz.compare(sines, cosines, 2.0, 5.0, names=("reference", "yours"), step=4)
+    viewer = show(pair.to_html(), *size)
+    boxes = viewer.locator(".mg-source .mg-box")
+    told = lambda: boxes.evaluate_all(
+        "all => all.map(e => [...e.querySelectorAll('mark')].map(m => m.textContent).join())"
+    )
+    heads = boxes.locator("figcaption > span").all_inner_texts()
+    assert heads == ["Source code · reference", "Source code · yours"]
+    assert told() == ["a * x2"] * 2
+    steps = pair.document["union"]["steps"]
+    own = next(i for i, step in enumerate(steps) if step.get("by"))
+    for k in (5, own + 1):
+        to(viewer, k)
+        assert told() == ["mg.sin(x2)", "mg.cos(x2)"]
+        lit = boxes.evaluate_all(
+            """all => all.every(e => {
+              const box = (q) => e.querySelector(q).getBoundingClientRect();
+              const m = box("mark"), s = box(".mg-scroll");
+              return m.top >= s.top && m.bottom <= s.bottom + 1; })"""
+        )
+        assert lit, "into view"
+    to(viewer, 6)
+    assert told() == ["a * x2 - mg.sin(x2)", "b - mg.cos(x2)"]
+    axe(visit.page, "html")
+    graph = viewer.locator(".mg-graph").bounding_box()
+    if size[0] > 560:
+        ends = boxes.evaluate_all("all => all.map(e => e.getBoundingClientRect().bottom)")
+        assert max(ends) <= size[1]
+        assert visit.page.evaluate("document.documentElement.scrollHeight") <= size[1]
+    boxes.nth(1).get_by_role("button", name="5").click()
+    assert told()[1] in ("mg.cos(x2)", "b - mg.cos(x2)"), "a number of a line runs to it"
+    one = viz.compare(sines, sines, 2.0, 5.0, step=6)
+    viewer = show(one.to_html(), *size)
+    assert viewer.locator(".mg-source").count() == 1 and viewer.locator(".mg-both").count() == 0
+    beside = viewer.locator(".mg-graph").bounding_box()
+    assert size[0] < 560 or graph["height"] >= 0.8 * beside["height"]
+
+
 def test_on_a_stage_upright_the_sentence_about_the_difference_has_the_width(show, reference):
     pairs = (
         viz.compare(reference, overwriting(reference)),
@@ -531,7 +573,9 @@ def test_torch_beside_minigrad(reference):
 
     inputs = [torch.tensor(v, dtype=torch.float64) for v in (2.0, 5.0)]
     pair = viz.compare(reference, viz.from_torch(ours, *inputs), names=("minigrad", "torch"))
-    assert pair.divergence is None and pair.document["union"]["beside"] == {"cells": [], "only": {}}
+    beside = pair.document["union"]["beside"]
+    assert pair.divergence is None and beside["cells"] == [] and beside["only"] == {}
+    assert "torch.sin" in beside["source"]["code"] and {*beside["spans"]} >= {"v1", "v5"}
 
 
 def test_a_large_pair_opens_grouped_and_its_boxes_show_where_it_differs(show):

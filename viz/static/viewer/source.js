@@ -2,6 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import { roundsOf } from "./rounds.js";
+import { withOther } from "./two_sources.js";
 
 const BEFORE_ROUND = "  # ";
 
@@ -24,6 +25,9 @@ function rangesIn(lines) {
 }
 
 // move(k): goes to a step; at(): the present one.
+// light(chosen, step, k): lights a node, or what a step is about; the branches that were not taken
+// up to step k are crossed out. Where a condition is evaluated several times, the one before the
+// node's own operation counts.
 export function drawSource(trace, t, { move, at }) {
   if (typeof trace.source?.code !== "string" || !trace.source.code.trim()) return null;
   const code = trace.source.code.replace(/\n+$/, ""),
@@ -60,15 +64,14 @@ export function drawSource(trace, t, { move, at }) {
     scroll,
   );
   box.style.setProperty("--mg-longest", Math.max(longest, loop.longest));
-  return {
+  const drawn = {
     width: 44 + 7.9 * (longest + String(lines.length + first).length), // letters of 13 pixels
     box,
-    about,
     follow: () => bringInto(scroll, text.querySelector("mark")),
-    // k: the step; the branches that were not taken up to there are crossed out. Where a
-    // condition is evaluated several times, the one before the node's own operation counts.
-    light(id, line, k = 0) {
-      const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null),
+    light(chosen, step, k) {
+      const id = chosen ?? about(step),
+        line = chosen ? null : step?.line,
+        span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null),
         known = [k, span ? Math.min(k, computed.get(id) ?? k) : 0],
         told = known.flatMap((count) => trace.steps.slice(0, count));
       let ranges = skipped(told).map((one) => [...range(one), "span", missed]);
@@ -82,6 +85,7 @@ export function drawSource(trace, t, { move, at }) {
       loop.show(id, span?.[0]);
     },
   };
+  return withOther(trace, drawn, (of) => drawSource(of, t, { move, at }));
 }
 
 // Which round of a loop this is; on the stage, which shows a line or four, with the loop's line.

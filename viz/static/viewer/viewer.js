@@ -388,8 +388,7 @@ function show(el, given, options, t) {
     }
   }
   function lightSource() {
-    const step = present();
-    source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line, clock.at());
+    source?.light(hovered(), present(), clock.at());
   }
   function save(kind) {
     const { backgroundColor, color } = getComputedStyle(root),
