@@ -224,6 +224,28 @@ def test_the_keys_of_the_stage_are_no_answer_of_predict_mode(show, visit, trace)
     assert step_of(viewer) == k + 1 and field.input_value() == ""
 
 
+def test_a_clickers_keys_make_one_step_wherever_the_focus_is_on_the_stage(show, visit, trace):
+    """The list of speeds took them as its own, and played at another speed from then on."""
+    k = step_at(trace, "primal", "v1") - 1
+    viewer, page = show(trace, 1280, 720, step=k, views=["predict", "cut"]), visit.page
+    viewer.get_by_role("button", name="Stage mode").click()
+    places = "button, input, select, summary, a[href], [tabindex]"
+    found = viewer.evaluate_handle(
+        "(root, places) => [root, ...root.querySelectorAll(places)].filter((e) => {"
+        " e.focus(); return document.activeElement === e; })",
+        places,
+    )
+    kinds = found.evaluate("all => all.map((e) => e.tagName)")
+    assert {"BUTTON", "INPUT", "SELECT", "SUMMARY"} <= set(kinds)
+    for i, kind in enumerate(kinds):
+        found.evaluate("(all, i) => all[i].focus()", i)
+        page.keyboard.press("PageDown")
+        assert step_of(viewer) == k + 1, kind
+        page.keyboard.press("PageUp")
+        assert step_of(viewer) == k, kind
+    assert viewer.get_by_label("Speed").input_value() == "1"
+
+
 def test_a_phone_has_one_line_of_buttons_and_all_results(show, trace):
     viewer = show(trace, 390, 844)
     results = viewer.locator(".mg-found")

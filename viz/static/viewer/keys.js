@@ -57,10 +57,10 @@ export function listenKeys(root, parts) {
     const node = graph?.svg.contains(e.target) && !stage.on() ? nodeAt(e.target) : null;
     const arrow = e.key.startsWith("Arrow");
     if (e.key === "Escape") return leave;
-    // an empty answer leaves the keys that move the clock; any answer leaves those of a clicker
-    const typed = e.target.value && !(stage.on() && e.key.startsWith("Page"));
+    if (stage.on() && e.key.startsWith("Page")) return moving(e.key); // wherever the focus is
     const ofStage = stage.on() && /^[ bqj]$/i.test(e.key); // no answer begins with them
-    if (kind === "text" && (typed || (e.key.length < 2 && !ofStage))) return null;
+    // an empty answer leaves the keys that move the clock
+    if (kind === "text" && (e.target.value || (e.key.length < 2 && !ofStage))) return null;
     if (kind === "text" && !/^[bqj]$/i.test(e.key)) return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
     if (graph && ["+", "=", "-", "0"].includes(e.key))
