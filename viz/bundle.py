@@ -91,6 +91,7 @@ export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
     "rounds": {
         "viewer/round_keys.js": "\nexport const ROUND_KEYS = [], roundSteps = () => ROUND_KEYS;\n"
     },
+    "unseen": {"viewer/unseen.js": "\nexport const sayUnseen = () => null;\n"},
     "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
 }
 """Parts as they are where a Trace has nothing for them, by what is left out."""

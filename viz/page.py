@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from minigrad.viz import scale, texts
@@ -367,6 +367,7 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     rounds = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["rounds"] = rounds and (has["groups"] or has["source"])  # elsewhere they are not shown
+    has["unseen"] = has["groups"] or any(map(partial(_far_apart, trace), steps))
     has["stages"] = any(one.get("stage", "primal") != "primal" for one in (*nodes, *trace["edges"]))
     has["fails"] = "error" in trace or "fails" in told
     again = not told.isdisjoint(("keep", "drops"))
@@ -381,6 +382,23 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
     has |= {"trainings": False, "inflated": kind == "application/gzip"}
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
+
+
+_TOGETHER = 500, 230
+"""Units of a picture that also a phone shows at once, across and down."""
+
+
+def _far_apart(trace: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
+    """Whether the nodes that a step writes and reads may not be seen together."""
+    boxes = (trace.get("layout") or {}).get("nodes", {})
+    told = (*step.get("writes", ()), *step.get("reads", ()))
+    found = [boxes[cell[0]] for cell in told if cell[0] in boxes]
+    return bool(found) and any(
+        max(box[at] + box[size] / 2 for box in found)
+        - min(box[at] - box[size] / 2 for box in found)
+        > most
+        for at, size, most in zip("xy", "wh", _TOGETHER, strict=True)
+    )
 
 
 FUNCTION = "minigrad.function/1"

@@ -14,7 +14,7 @@ from minigrad.viz.page import overview_page
 
 import minigrad as mg
 from minigrad.watch import trace_function
-from tests.browser.conftest import layouts_of, to
+from tests.browser.conftest import at_each, layouts_of, to
 from tests.helpers.trace_samples import all_samples, half_sines
 
 pytestmark = pytest.mark.browser
@@ -425,3 +425,43 @@ def test_a_step_that_follows_at_once_is_shown_at_once(show, visit):
     to(viewer, 0)
     moves = visit.page.evaluate(behaviours, 260)
     assert len(moves) > 2 and set(moves) == {"smooth"}, moves
+
+
+READ_AND_TOLD = """(root) => {
+    const area = root.querySelector(".mg-graph"), box = area.getBoundingClientRect();
+    const inside = (e) => { const r = e.getBoundingClientRect();
+        return r.left >= box.left - 12 && r.right <= box.left + area.clientWidth + 12
+            && r.top >= box.top - 12 && r.bottom <= box.top + area.clientHeight + 12; };
+    const card = (node) => node.querySelector(".mg-card:not(.mg-pile)");
+    const hidden = [...root.querySelectorAll(".mg-node.mg-read")].filter(n => !inside(card(n)));
+    const told = [...root.querySelectorAll(".mg-unseen")];
+    return [hidden.length, told.filter(inside).length, told.map(e => e.textContent)];
+}"""
+
+
+def unrolled(x):
+    y = x
+    for i in range(12):
+        y = mg.sin(y) * x if i % 2 else mg.tanh(y) + x
+    return y
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_what_a_step_reads_outside_of_the_window_is_told_at_the_end_of_its_edge(show, visit, size):
+    """Of x̄ += v̄90 the graph showed neither v90 nor its adjoint (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")  # no scrolling is under way
+    trace = trace_function(half_sines(50), 0.7)
+    wanted = [
+        k
+        for k, step in enumerate(trace["steps"], 1)
+        if step["phase"] == "accumulate" and ["v90", "g"] in step["reads"]
+    ]
+    viewer = show(trace, *size)
+    hidden, seen, told = at_each(viewer, wanted, READ_AND_TOLD)[0]
+    assert hidden == seen == 1 and told == ["v\u030490 = 1.112e−14"]
+    viewer = show(trace_function(unrolled, 0.7), *size)
+    count = len(trace_function(unrolled, 0.7)["steps"])
+    found = at_each(viewer, range(count + 1), READ_AND_TOLD)
+    assert any(hidden for hidden, _, _ in found)
+    wrong = [(k, one) for k, one in enumerate(found) if not one[0] <= one[1] == len(one[2])]
+    assert not wrong, wrong

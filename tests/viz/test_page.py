@@ -423,6 +423,17 @@ def test_a_page_says_that_a_trace_has_no_steps_where_it_has_none():
     assert "nothing was computed" in viz.to_html({**trace, "steps": []})
 
 
+def test_a_page_tells_what_is_out_of_sight_where_a_step_reads_what_is_far_away():
+    def unrolled(x):
+        y = x
+        for _ in range(12):
+            y = mg.sin(y) + x
+        return y
+
+    assert "mg-unseen" in viz.to_html(trace_function(unrolled, 0.7, source=""))
+    assert "mg-unseen" not in viz.to_html(trace_function(lambda x: mg.sin(x) * 2, 0.7, source=""))
+
+
 def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
     def chain(x):
         for i in range(19):

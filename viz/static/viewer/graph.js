@@ -532,12 +532,14 @@ export function drawGraph(
     const boxes = boxesOf(ids);
     return boxes.length ? boxes : boxesOf(shown.slice(0, FIRST));
   }
-  // Scroll inside the graph's own box, never the page.
+  // Scroll inside the graph's own box, never the page. Returns the left and the upper end of what
+  // is seen then.
   function follow(ids, smooth) {
     followed = ids;
     const { scrollLeft, scrollTop } = scroll,
       [left, top] = viewOf(boxesFor(ids), zoom, scrollLeft / zoom, scrollTop / zoom);
     scroll.scrollTo({ left: left * zoom, top: top * zoom, behavior: motion(smooth) });
+    return [left, top];
   }
   // The view of these boxes at a scale: the left and the upper end of what is seen, and how many
   // boxes its ends cut. It stays where it is along an axis, at x or y, if it is as good there.

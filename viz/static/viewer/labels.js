@@ -9,7 +9,7 @@ import { turnOf, waypoints } from "./cards.js";
 const { sizes: SIZES, stub: STUB, clear: CLEAR, tip: TIP, cut: CUT } = constants.number;
 const { near: NEAR, far: FAR, more: FURTHER, shifts: SHIFTS, along: ALONG } = constants.number;
 
-const meet = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+export const meet = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 const covered = (a, b) =>
   Math.max(0, Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0)) *
   Math.max(0, Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0));

@@ -19,6 +19,7 @@ import { drawSource } from "./source.js";
 import { makeStage } from "./stage.js";
 import { drawTable } from "./table.js";
 import { translator } from "./texts.js";
+import { sayUnseen } from "./unseen.js";
 import { viewShelf } from "./views.js";
 
 let count = 0; // viewers on this page so far, for the ids that aria attributes refer to
@@ -321,7 +322,8 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      graph?.follow(touched(views.asks() ? steps[clock.at()] : step), smooth); // what is asked for
+      const about = views.asks() ? steps[clock.at()] : step; // what is asked for
+      graph && sayUnseen(host, !stage.asking() && step, graph.follow(touched(about), smooth));
       table.follow(step, smooth);
       views.fit(stage.on());
     });

@@ -1,0 +1,88 @@
+// What a step reads of nodes outside of what is seen of the graph: its name and its value, at the
+// end of the edge that leads there.
+
+import constants from "./constants.json" with { type: "json" };
+import { waypoints } from "./cards.js";
+import { s } from "./dom.js";
+import { key, nodesOf } from "./fold.js";
+import { labelOf, plain, symbolRuns } from "./formulas.js";
+import { around, meet } from "./labels.js";
+import { brief } from "./summaries.js";
+
+const { letter: UNSEEN_LETTER, sides: UNSEEN_SIDES, tall: UNSEEN_TALL } = constants.number.sizes[0];
+const UNSEEN_RIM = 8, // between such a number and the end of what is seen
+  CUT_LITTLE = 12, // of a card that still shows its numbers
+  POINTS_TRIED = 40; // tried on the way to a node without such an edge
+const ACCENT_OF = { d: "dot", g: "bar" };
+
+const boxAround = (e) => {
+  const [x, y, w, tall] = ["x", "y", "width", "height"].map((name) => +e.getAttribute(name));
+  return around(x + w / 2, y + tall / 2, w, tall);
+};
+const middleOf = ({ x0, y0, x1, y1 }) => [(x0 + x1) / 2, (y0 + y1) / 2];
+const lineTo = ([ax, ay], [bx, by]) =>
+  Array.from({ length: POINTS_TRIED + 1 }, (_, i) => [
+    ax + ((bx - ax) * i) / POINTS_TRIED,
+    ay + ((by - ay) * i) / POINTS_TRIED,
+  ]);
+
+// step: false where none is told; left, top: where what is seen begins, in units of the picture.
+// Long: each number is placed between the cards and the numbers before it.
+export function sayUnseen({ graph, trace, t, stateAt, at }, step, [left, top]) {
+  const { svg, scroll } = graph,
+    state = stateAt(at()),
+    labels = svg.lastChild,
+    byId = nodesOf(trace),
+    { width: wide, height: high } = svg.viewBox.baseVal,
+    zoom = svg.getAttribute("width") / wide;
+  labels.querySelectorAll(".mg-unseen").forEach((one) => one.remove());
+  const seen = {
+    ...{ x0: left, y0: top },
+    x1: Math.min(wide, left + scroll.clientWidth / zoom),
+    y1: Math.min(high, top + scroll.clientHeight / zoom),
+  };
+  const cards = graph.cards(),
+    boxOf = (id) => {
+      const card = cards.get(graph.stands(id))?.group.querySelector(".mg-card:not(.mg-pile)");
+      return card && boxAround(card);
+    };
+  const whole = ({ x0, y0, x1, y1 }) =>
+    Math.min(x0 - seen.x0, y0 - seen.y0, seen.x1 - x1, seen.y1 - y1) >= -CUT_LITTLE;
+  const own = boxOf(step?.node);
+  if (!own || !meet(own, seen)) return;
+  let taken; // by cards, and by other numbers
+  for (const [id, column] of step.reads ?? []) {
+    const there = boxOf(id),
+      value = state.get(key(id, column));
+    if (!there || value === undefined || whole(there)) continue;
+    taken ??= [...cards.keys()]
+      .map(boxOf)
+      .concat([...labels.querySelectorAll("rect")].map(boxAround));
+    const name = plain(symbolRuns({ ...labelOf(byId.get(id)), accent: ACCENT_OF[column] })),
+      text = `${name} = ${brief(value, t)}`,
+      width = Array.from(text).length * UNSEEN_LETTER + UNSEEN_SIDES;
+    const wire = (step.edges ?? [])
+      .map(graph.wire)
+      .find((one) => one?.ends.includes(graph.stands(id)));
+    let way = wire ? waypoints(wire.points) : lineTo(middleOf(there), middleOf(own));
+    if (wire && wire.ends[0] !== graph.stands(id)) way = way.toReversed();
+    const inside = way.filter(([x, y]) => meet(around(x, y, 0, 0), seen)),
+      kept = (at, low, high, size) =>
+        Math.max(low + size / 2 + UNSEEN_RIM, Math.min(high - size / 2 - UNSEEN_RIM, at));
+    const places = (inside.length ? inside : way).map(([x, y]) => {
+      const across = kept(x, seen.x0, seen.x1, width);
+      return around(across, kept(y, seen.y0, seen.y1, UNSEEN_TALL), width, UNSEEN_TALL);
+    });
+    const place = places.find((one) => !taken.some((other) => meet(one, other))) ?? places[0],
+      [x, y] = middleOf(place);
+    taken.push(place);
+    labels.append(
+      s(
+        "g",
+        { class: `mg-label mg-unseen mg-c-${column}` },
+        s("rect", { x: place.x0, y: place.y0, width, height: UNSEEN_TALL, rx: UNSEEN_TALL / 2 }),
+        s("text", { x, y: y + 4 }, text),
+      ),
+    );
+  }
+}
