@@ -13,8 +13,8 @@ functions, and the same one is checked here and graded in batch:
     exercise.py        what an exercise is: cases, and a way to tell a right answer
     kinds/             constructors of exercises; misconceptions.py: classic mistakes; graphs.py:
                        small computations as data
-    checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py:
-                       what the student sees
+    checking.py        the check in the notebook; calls.py: time limit and exceptions; last_cell.py:
+                       whether the answer's cell ran; feedback.py: what the student sees
     local.py           runs cases in this process; harness.py: what a plain call cannot ask;
                        stubs.py: what is not written yet; arguments.py: whether a function
                        changed its arguments; orders.py: what is wrong with the order of nodes

@@ -17,9 +17,10 @@ from typing import Any
 
 from .calls import KEPT_OUTPUT, SECONDS
 from .exercise import Case, Exercise, Returned, SheetError
-from .feedback import Feedback, Line
+from .feedback import Feedback, Line, trouble
 from .forbidden import watching
 from .judge import Judgement, smallest_case, unfit, weigh
+from .last_cell import not_run
 from .local import run_cases
 from .words import in_four_digits, sentence
 
@@ -28,6 +29,8 @@ def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None 
     """What the student sees for an exercise; answers: the functions or values that it asks for,
     in its order; seed: of the cases.
     """
+    if said := not_run(exercise.answers):
+        return trouble(exercise.title or exercise.name, said)
     with watching(exercise.forbid):
         if exercise.notebook is None:
             return check_by_cases(exercise, answers, seed)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -458,3 +459,41 @@ def test_who_gives_a_name_without_the_answer_is_told_how_to_give_it(call, said):
         and said in str(feedback)
     )
     assert not feedback.points and "No such exercise" not in str(feedback)
+
+
+CELLS = """
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+run = lambda cell: shell.run_cell(cell, store_history=True).result
+run("from minigrad.lessons.grading import check")
+for cell in CHANGES:
+    run(cell)
+    print(str(run('check("vjp_cos", vjp_cos)')).replace("\\n", " ")[:400])
+    print("-----")
+"""
+CHANGES = [
+    "def vjp_cos(x, g):\n    return g",
+    "def vjp_cos(x, g):\n    return g * (1",
+    "# something else (",
+    "%time y = 1\nawait_ = 3",
+    "vjp_cos = lambda x, g: g *",
+    "def vjp_cos(x, g):\n    return 2 * g",
+]
+
+
+def test_after_a_syntax_error_the_former_function_is_not_checked(tmp_path):
+    """The student read that an answer is wrong which was no longer in the notebook."""
+    (tmp_path / "sheet.py").write_text(SHEET, encoding="utf-8")
+    (tmp_path / "cells.py").write_text(f"CHANGES = {CHANGES!r}\n{CELLS}", encoding="utf-8")
+    root = str(Path(grading.__file__).parents[2])
+    env = {**os.environ, "IPYTHONDIR": str(tmp_path), "PYTHONPATH": root}
+    run = subprocess.run(
+        [sys.executable, "cells.py"], capture_output=True, text=True, env=env, cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr
+    said = [one for one in run.stdout.split("-----\n") if "vjp_cos" in one]
+    wrong = ["did not run" in one for one in said]
+    assert wrong == [False, True, True, True, True, False], run.stdout
+    assert "`vjp_cos` did not run: SyntaxError in line 2, '(' was never closed." in said[1]
+    assert "earlier run" in said[1] and "SyntaxError in line 1" in said[4]
