@@ -326,15 +326,16 @@ def _style_of_trace(lang: str, *without: str) -> str:
 
 
 _RULES_OF = {
-    "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|~ \.mg-means"
-    r"|^\.mg-(?:heat|node:not\(\.mg-group\)|stage .mg-shape)",
+    "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|^\.mg-(?:formula:not|equation \.)"
+    r"|^\.mg-(?:heat|preview \.mg-heat|node:not\(\.mg-group\)|stage .mg-shape)",
     "beside": r"\.mg-(?:differs|unlike-value|pair,)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened|root \.mg-fold\[)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-(?:source|under|stack)[^,]*$",
     "dangling": r"^\.mg-(?:dangling|root \.mg-tag)",
     "checkpoints": r"^\.mg-lane\.mg-again",
-    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn|node\.mg-unborn|preview :is)",
+    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn|node\.mg-unborn)"
+    r"|^\.mg-preview (?:\.mg-(?:edge|unborn)|:is)",
     "passes": r"^\.mg-pass",
     "fails": r"^\.mg-(?:root \.mg-failing|error)",
 }

@@ -987,7 +987,7 @@ def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
 
 def test_the_mark_of_a_column_is_no_letter(show):
     viewer = show(trace_function(lambda v, o: v * o, 2.0, 3.0))
-    assert viewer.locator(".mg-node .mg-mark .mg-ring").count() == 9
+    assert viewer.locator(".mg-node .mg-mark").count() == 9
     assert (
         viewer.locator(".mg-mark").all_text_contents() == [""] * viewer.locator(".mg-mark").count()
     ), "a node may have any letter's name"

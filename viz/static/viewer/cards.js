@@ -150,9 +150,9 @@ export function drawRows(columns, box, top, shape, t) {
     right = box.x + box.w / 2 - SIDE,
     kind = kindOf(shape);
   for (const { key: column } of columns) {
-    const mark = columnGlyph(column),
+    const mark = s("path", { class: `mg-mark mg-c-${column}` }),
       value = s("text", { x: right, class: `mg-value mg-c-${column}` }),
-      map = s("g");
+      map = kind === "heat" ? s("g") : null;
     const row = {
       mark,
       value,
@@ -173,8 +173,8 @@ export function drawRows(columns, box, top, shape, t) {
         value.replaceChildren(
           ...lines.map((line, i) => s("tspan", { x: right, dy: i ? LINE : null }, line)),
         );
-      const heat = kind === "heat" ? heatOf(given) : null;
-      map.replaceChildren(
+      const heat = map && heatOf(given);
+      map?.replaceChildren(
         ...(heat ? [heatMap(heat, left, 6, box.w - 2 * SIDE, HEAT - 5)] : []),
       );
     };
@@ -189,10 +189,10 @@ export function arrangeRows(card, shown) {
   for (const [column, row] of card.rows) {
     row.row.classList.toggle("mg-off", !shown.has(column));
     if (!shown.has(column)) continue;
-    row.mark.setAttribute("transform", `translate(${card.left} ${at})`);
+    row.mark.setAttribute("d", columnGlyph(column, card.left, at));
     row.value.setAttribute("y", at);
     for (const line of row.value.children) if (!line.hasAttribute("dy")) line.setAttribute("y", at);
-    row.map.setAttribute("transform", `translate(0 ${at})`);
+    row.map?.setAttribute("transform", `translate(0 ${at})`);
     at += card.tall;
   }
 }

@@ -616,6 +616,7 @@ export function drawGraph(
         ? group.leaves.every((leaf) => state.unborn.has(leaf))
         : state.unborn.has(id);
       if (trace.beside) markBeside(card.group, group ? group.leaves : [id], trace, theirs, state);
+      card.group.classList.toggle("mg-odd", card.group.querySelector(".mg-nan"));
       card.group.classList.toggle("mg-bare", !spoken.length);
       card.group.classList.toggle("mg-unborn", unborn);
       card.group.classList.toggle("mg-freed", state.freed.has(id));
@@ -625,6 +626,8 @@ export function drawGraph(
       ]
         .filter(Boolean)
         .join(t("comma"));
+      if (card.said === said) continue;
+      card.said = said;
       const name = group
         ? [group.label, sizeOf(group), t("press_open")].join(t("comma"))
         : plain(headingRuns(node));

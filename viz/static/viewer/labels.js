@@ -84,18 +84,22 @@ export function placeLabel(text, points, others, busy, boxes, area) {
   }));
   const inside = (box) =>
     box.x0 >= 1 && box.y0 >= 1 && box.x1 <= area.width - 1 && box.y1 <= area.height - 1;
-  // What a number there would cover: least of all a wire at work, then cards, then other wires.
-  const cost = (box, mine) =>
-    solid.reduce(
-      (sum, one) =>
-        sum + (meet(grown(box, CLEAR - 1), one) ? 5 + covered(grown(box, CLEAR - 1), one) / 10 : 0),
-      0,
-    ) +
-    dots.filter((p) => within(p, grown(box, CLEAR))).length +
-    100 * litDots.filter((p) => within(p, grown(box, CLEAR))).length +
-    (inside(box) ? 0 : 1000) +
-    (mine ? 100 * own.filter((p) => within(p, grown(box, CLEAR - 1))).length : 0);
   let best = null;
+  // What a number there would cover: least of all a wire at work, then cards, then other wires.
+  // Counted until it is no better than the best so far: there are hundreds of places.
+  const cost = (box, mine) => {
+    const near = grown(box, CLEAR - 1),
+      far = grown(box, CLEAR);
+    let sum = inside(box) ? 0 : 1000;
+    const count = (points, area, each) => {
+      for (const p of points) if (!(sum >= best?.cost) && within(p, area)) sum += each;
+    };
+    if (mine) count(own, near, 100);
+    count(litDots, far, 100);
+    for (const one of solid) if (meet(near, one)) sum += 5 + covered(near, one) / 10;
+    count(dots, far, 1);
+    return sum;
+  };
   const tried = (size, x, y, mine, lead) => {
     const found = cost(around(x, y, size.width, size.height), mine);
     if (!best || found < best.cost) best = { cost: found, ...size, x, y, lead };
