@@ -4,6 +4,7 @@ import re
 
 import pytest
 from minigrad.viz.explorer import bundle, javascript
+from minigrad.viz.texts import words as words_in
 
 from minigrad import ops
 from minigrad.core.primitive import elementwise, registry
@@ -149,7 +150,9 @@ def test_the_page_has_each_word_that_it_asks_for_and_no_words_of_what_it_cannot_
     asked = set(re.findall(r"\bt\(\s*\"(\w+)\"", text)) | set(re.findall(r", \"(key\w+)\"\]", text))
     asked |= {"primal", "tangent", "adjoint", "accumulate", "seed", "v", "d", "g", "algorithm6"}
     of_arrays = {"shapeOf", "cutSummary"} | {"askEntry"}  # and of a Jacobian
-    assert len(asked) > 60 and asked - of_arrays <= has and not of_arrays & has
+    said = words_in("en")  # a word that is its own key is left out
+    lacks = {word for word in asked - of_arrays - has if said(word) != word}
+    assert len(asked) > 60 and not lacks and not of_arrays & has
     assert not has & {"buffersWhat", "passPlain", "surfaceSaid", "pairAt", "decidesRuns"}
 
 
