@@ -502,6 +502,43 @@ def test_the_sources_of_both_functions_are_lit_at_each_step(show, visit, axe, si
     assert size[0] < 560 or graph["height"] >= 0.8 * beside["height"]
 
 
+def loss(w, b, x, y):
+    z = w * x
+    z = z + b
+    h = mg.tanh(z)
+    e = h - y
+    squared = e**2
+    penalty = w**2 + b**2
+    penalty = 0.1 * penalty
+    half = squared / 2
+    return half + penalty
+
+
+def other_loss(w, b, x, y):
+    z = w * x
+    z = z + b
+    h = mg.sin(z)
+    e = h - y
+    squared = e**2
+    penalty = w**2 + b**2
+    penalty = 0.1 * penalty
+    half = squared / 2
+    return half + penalty
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (1280, 720)])
+def test_beside_two_long_sources_the_table_keeps_its_rows(show, visit, size):
+    pair = viz.compare(loss, other_loss, 0.5, 0.1, 2.0, 1.0, step=7)
+    viewer = show(pair.to_html(), *size)
+    assert visit.page.evaluate("document.documentElement.scrollHeight") <= size[1]
+    assert viewer.locator(".mg-tablebox").bounding_box()["height"] >= 105
+    lit = viewer.locator(".mg-source mark").all_inner_texts()
+    assert lit == ["mg.tanh(z)", "mg.sin(z)"]
+    scrolls = viewer.locator(".mg-source .mg-scroll")
+    first, second = scrolls.evaluate_all("all => all.map(one => one.clientHeight)")
+    assert first == second, "both show as many lines"
+
+
 def test_on_a_stage_upright_the_sentence_about_the_difference_has_the_width(show, reference):
     pairs = (
         viz.compare(reference, overwriting(reference)),
