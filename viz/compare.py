@@ -419,7 +419,7 @@ def _outcome(
 ) -> tuple[str, bool]:
     """Of two Traces whose graphs differ, whether the results and the inputs' adjoints agree, as a
     sentence, and whether they do. Nothing where one of them has no result."""
-    ours, theirs = (state_at(dict(trace), len(trace["steps"])).cells for trace in (first, second))
+    ours, theirs = _last_values(first), _last_values(second)
     results = [*zip(first["outputs"], second["outputs"], strict=False)]
     inputs = [(name, match.twin[name]) for name in first["inputs"] if name in match.twin]
     columns = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
@@ -443,6 +443,11 @@ def _outcome(
         return f"{t('pairResultsAgree')} {said}" if column == "g" else said, False
     both = "pairAdjointsAgree" if adjoints else "pairResultsAgree"
     return t(both) if results else "", bool(results)
+
+
+def _last_values(trace: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """What each node and column holds after the last step."""
+    return state_at(dict(trace), len(trace["steps"])).cells
 
 
 def _other_code(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
@@ -472,7 +477,7 @@ def _agreeing(
 ) -> dict[str, str]:
     """The nodes that belong together and have the same value: where the results agree, others are
     on another way to them."""
-    ours, theirs = (state_at(dict(trace), len(trace["steps"])).cells for trace in (first, second))
+    ours, theirs = _last_values(first), _last_values(second)
     pairs = ((m, n, ours.get((m, "v")), theirs.get((n, "v"))) for m, n in match.roles.items())
     return {m: n for m, n, a, b in pairs if a is b is None or (None not in (a, b) and close(a, b))}
 
