@@ -215,7 +215,7 @@ def in_english(text: str) -> str:
 
 _WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
-_EMPTY = re.compile(r"@[^{};]+\{\}")
+_EMPTY = re.compile(r"[^{};]+\{\}")
 _VARIABLE = re.compile(r"(?<=[{;])(--[\w-]+):[^;{}]*(?:;|(?=\}))")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
 _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
@@ -230,7 +230,9 @@ _WORDS_OF = {
     "growing": "unborn$", "nonfinite": "atStep$", "all kept": "memoryKept$",
 }  # fmt: skip
 """Words that a page without the part does not say."""
-_INSIDE = re.compile(r"\([^()]*\)")
+_INSIDE = r"\((?:[^()]|\([^()]*\))*\)"
+_BETWEEN = re.compile(rf",(?!(?:[^()]|{_INSIDE})*\))")
+"""The commas between the selectors of a rule, and not those inside of parentheses."""
 
 
 class _Mentioned:
@@ -267,13 +269,17 @@ def with_its_rules(style: str, text: str, unused: re.Pattern[str] | None = None)
     mentioned = _Mentioned(text)
 
     def kept(rule: re.Match[str]) -> str:
-        selectors = _INSIDE.sub("", _INSIDE.sub("", rule[1])).split(",")
-        shown = any(all(map(mentioned, _CLASS.findall(one))) for one in selectors)
-        return rule[0] if shown and not (unused and unused.search(rule[1])) else ""
+        if unused and unused.search(rule[1]):
+            return ""
+        selectors = _BETWEEN.split(rule[1])
+        classes = lambda one: _CLASS.findall(re.sub(_INSIDE, "", one))
+        shown = ",".join(one for one in selectors if all(map(mentioned, classes(one))))
+        return rule[0].replace(rule[1], shown, 1) if shown else ""
 
-    rules = _EMPTY.sub("", _RULE.sub(kept, style))
+    rules = _RULE.sub(kept, style)
     read = set(re.findall(r"var\((--[\w-]+)", rules))
-    return _VARIABLE.sub(lambda one: one[0] if one[1] in read or mentioned(one[1]) else "", rules)
+    variable = lambda one: one[0] if one[1] in read or mentioned(one[1]) else ""
+    return _EMPTY.sub("", _VARIABLE.sub(variable, rules))
 
 
 def _without_views(text: str, names: Sequence[str]) -> str:

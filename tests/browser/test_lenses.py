@@ -151,7 +151,7 @@ def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):
         lens.locator("input").fill(answer)
         lens.locator("input").press("Enter")
         asked += 1
-        assert "Right" in lens.get_by_role("status").inner_text()
+        assert lens.get_by_role("status").inner_text().endswith(" is right.")
         to(viewer, len(trace["steps"]))
     log = answers_of(visit)
     assert len(log) == asked and all(a["correct"] for a in log)

@@ -869,13 +869,17 @@ def test_the_mark_of_a_cut_does_not_hide_the_number_on_its_edge(show):
     look = """root => { const slider = root.querySelector("[data-view='cut'] input");
         const boxes = part => [...root.querySelectorAll(part)]
             .map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height]);
+        const mark = () => root.querySelector(".mg-cutmark").getAttribute("d");
         return [2, 3, 4, 5, 6].map(place => {
             slider.value = place; slider.dispatchEvent(new Event("input", { bubbles: true }));
-            return [boxes(".mg-cutmark"), boxes(".mg-label rect")];
+            return [mark(), boxes(".mg-label rect")];
         }); }"""
     met = 0
     for k, cuts in enumerate(at_each(viewer, range(15, 24), look), 15):
-        for place, (marks, pills) in enumerate(cuts, 2):
+        for place, (path, pills) in enumerate(cuts, 2):
+            marks = []  # where the line crosses an edge: "x yv26"
+            for x, y, tall in re.findall(r"([\d.]+) ([\d.]+)v(\d+)", path or ""):
+                marks.append((float(x) - 1.5, float(y), float(x) + 1.5, float(y) + float(tall)))
             for mark, pill in itertools.product(marks, pills):
                 met += 1
                 assert (
@@ -1326,7 +1330,7 @@ def test_a_slider_crosses_the_place_at_which_a_function_chooses(show, visit):
     viewer = show(shown.to_html())
     viewer.get_by_role("button", name="Last").click()
     slider = visit.page.get_by_role("slider", name="x")
-    for at, test, slope in (("0.25", "true", "0.5"), ("0", "false", "−1"), ("-1", "false", "−1")):
+    for at, test, slope in (("0.25", "True", "0.5"), ("0", "False", "−1"), ("-1", "False", "−1")):
         slider.fill(at)
         viewer = visit.page.locator("section.mg-root").last
         assert viewer.locator("tr[data-node='v1'] td[data-col='v']").inner_text() == test

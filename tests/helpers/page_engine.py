@@ -63,8 +63,8 @@ def in_node(engine: str, cases: list[Any], folder: Path) -> list[Any]:
         # JSON has no NaN and no infinity, but Python writes them
         "const text = readFileSync(0, 'utf-8').replace(/: (NaN|-?Infinity)/g, ': \"$1\"');\n"
         "const special = (v) => typeof v === 'string' && /^(NaN|-?Infinity)$/.test(v);\n"
-        "const number = (_, v) => (special(v) ? Number(v) : v);\n"
-        "console.log(JSON.stringify(answers(JSON.parse(text, number))));\n",
+        "const revived = (_, v) => (special(v) ? Number(v) : v);\n"
+        "console.log(JSON.stringify(answers(JSON.parse(text, revived))));\n",
         encoding="utf-8",
     )
     done = subprocess.run(

@@ -77,7 +77,7 @@ WRONG_PULLS = {
         "only one contribution",
     ),
     "no g": ("{program[-1][0]: g}", "{program[-1][0]: 1.0}", "begin with 1"),
-    "begun with zeros": (SUM, "adjoint[o] = adjoint.get(o, 0.0) + part", "the plain number 0.0"),
+    "begun with zeros": (SUM, "adjoint[o] = adjoint.get(o, 0.0) + part", "met the plain number 0"),
     "a row without a use": ("        if name in adjoint:", "        if True:", "KeyError"),
     "the first operand alone": (
         "zip(operands, parts)",

@@ -220,6 +220,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     }
     marked = [];
     held = [headTall, 0];
+    const faint = `${seen !== state}`;
     for (const { row, cells, source } of rows.values()) {
       row.classList.toggle("mg-unborn", seen.unborn.has(source));
       for (const [column, cell] of cells) {
@@ -229,7 +230,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
           said = unlike ? unlikeText(value, other, t, text) : text(value, listed) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
-        cell.ariaHidden = seen !== state; // what is read aloud is known
+        if (cell.ariaHidden !== faint) cell.ariaHidden = faint; // what is read aloud is known
         if (!setText(cell, said)) continue;
         cell.title = value === undefined ? "" : full(value, t);
         cell.classList.toggle("mg-nan", isOdd(said, value));
