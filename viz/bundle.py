@@ -36,7 +36,7 @@ import constants from "./constants.json" with { type: "json" };
 import { short } from "./numbers.js";
 export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
 export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [short(value)];
-export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf;
+export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf, pickEntry = heatOf;
 """,
     "viewer/array_rows.js": "\nexport const inRows = (tokens) => [tokens];\n",
     "viewer/array_text.js": '\nexport const shapeText = () => "", inline = shapeText;\n',

@@ -122,3 +122,88 @@ def test_without_the_entries_or_where_others_matter_there_is_no_line(show, f, x)
     viewer = show(trace, 1280, step=step_at(trace, "primal", "v1"), views=["arrays"])
     assert viewer.locator(".mg-view-arrays .mg-array").count() == 2
     assert viewer.locator(".mg-view-arrays .mg-meet").count() == 0
+
+
+# ---- a click on an entry in the graph or the table
+
+MIDDLE_OF = """(part, word) => {
+    const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), range = new Range();
+    while (texts.nextNode()) {
+        const words = [...texts.currentNode.data.matchAll(/[^\\s,[\\]]+/g)];
+        const found = words.find(([text]) => text === word);
+        if (!found) continue;
+        range.setStart(texts.currentNode, found.index);
+        range.setEnd(texts.currentNode, found.index + word.length);
+        const { x, y, width, height } = range.getBoundingClientRect();
+        return [x + width / 2, y + height / 2];
+    }
+}"""
+
+
+def press(visit, part, word):
+    """Clicks on a number that is written in a part of the page."""
+    visit.page.mouse.click(*part.evaluate(MIDDLE_OF, word))
+
+
+def cell_in(viewer, where, node, column):
+    return viewer.locator(f"{where} [data-node='{node}'] [data-col='{column}']")
+
+
+def trace_of_product():
+    x, w = [[1.0, 2.0], [3.0, 4.0]], [[0.5, -1.0, 2.0], [-0.5, 1.0, 0.0]]
+    return trace_function(lambda x, w: mg.tanh(x @ w).sum(), x, w, mode="reverse")
+
+
+@pytest.mark.parametrize("opened", [[], ["arrays"], ["element"]], ids=["closed", "open", "element"])
+def test_the_entry_that_is_clicked_in_a_card_is_the_one_that_is_worked_out(show, visit, opened):
+    trace = trace_of_product()
+    viewer = show(trace, 1280, step=len(trace["steps"]), views=opened)
+    arrays = viewer.locator(".mg-view-arrays .mg-meet")
+    rows = viewer.locator("g[data-node='w'] [data-col='g'] tspan").all_text_contents()
+    shown = [row.replace("\u00a0", " ").split() for row in rows]
+    assert [len(row) for row in shown] == [3, 3]
+    for i, j in ((1, 0), (1, 2), (0, 1)):
+        press(visit, cell_in(viewer, "svg", "w", "g"), shown[i][j])
+        said = arrays.inner_text()
+        assert said.startswith(f"[{i}, {j}]: ") and said.endswith(f" = {shown[i][j]}")
+        if opened == ["element"]:
+            told = viewer.locator(".mg-view-element .mg-meet").inner_text()
+            assert told.startswith(f"w̄[{i}, {j}] = ")
+    # the mark beside the numbers names no entry
+    cell_in(viewer, "svg", "w", "g").locator(".mg-mark").click(force=True)
+    assert arrays.inner_text().startswith("[0, 1]: ")
+    # another step, and back
+    press(visit, cell_in(viewer, "svg", "v1", "v"), "6")
+    assert arrays.inner_text() == "[1, 2]: 3 · 2 + 4 · 0 = 6"
+    to(viewer, len(trace["steps"]))
+    assert arrays.inner_text().startswith("[0, 1]: ")
+
+
+def test_the_entry_that_is_clicked_in_the_table_is_the_one_that_is_worked_out(show, visit):
+    trace = trace_function(lambda x, b: (x * b).sum(), [1.0, 2.0, 4.0], [0.5, 3.0, 5.0])
+    viewer = show(trace, 1400, step=len(trace["steps"]))
+    press(visit, cell_in(viewer, "table", "v1", "v"), "6")
+    assert viewer.locator(".mg-view-arrays .mg-meet").inner_text() == "[1]: 2 · 3 = 6"
+
+
+def test_the_entry_of_a_heat_map_that_is_clicked_is_the_one_that_is_worked_out(show, visit):
+    x = np.arange(15.0).reshape(5, 3)
+    trace = trace_function(lambda x: (x * x).sum(), x, mode="reverse")
+    viewer = show(trace, 1280, step=len(trace["steps"]))
+    ground = cell_in(viewer, "svg", "v1", "v").locator(".mg-heat-ground")
+    box = ground.bounding_box()
+    x, y = box["x"] + box["width"] * 1.5 / 3, box["y"] + box["height"] * 3.5 / 5
+    visit.page.mouse.click(x, y)
+    assert viewer.locator(".mg-view-arrays .mg-meet").inner_text() == "[3, 1]: 10 · 10 = 100"
+
+
+def test_the_entry_that_the_reader_was_on_is_kept_where_the_view_is_drawn_again(show, visit):
+    trace = trace_function(layer, X, B, mode="reverse")
+    k = step_at(trace, "primal", "v3")
+    viewer = show(trace, 1280, step=k, views=["arrays"])
+    assert line_of(viewer) == FORWARD["v3"]
+    visit.page.mouse.move(1, 1)
+    to(viewer, k + 1)
+    assert viewer.locator(".mg-view-arrays .mg-meet").inner_text().startswith("[0, 0]: ")
+    to(viewer, k)
+    assert viewer.locator(".mg-view-arrays .mg-meet").inner_text() == FORWARD["v3"]

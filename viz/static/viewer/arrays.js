@@ -3,6 +3,7 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
+import { key, nodesOf } from "./fold.js";
 import { numberOf, short } from "./numbers.js";
 import { brief, spread } from "./summaries.js";
 
@@ -81,6 +82,50 @@ export function heatOf(value) {
     scale,
     levels: numbers.map((v) => letterOf(v, scale)).join(""),
   };
+}
+
+const isOn = ({ clientX: x, clientY: y }, { left, right, top, bottom }) =>
+  left <= x && x < right && top <= y && y < bottom;
+// The number of the entry of an array that a click is on: of those that are written out, or of a
+// heat map of all. -1 for none.
+function entryAt(event, value) {
+  const map = event.target.closest(".mg-heat")?.firstChild.getBoundingClientRect(),
+    box = event.target.closest("text, td"),
+    words = [];
+  if (map) {
+    const [rows, wide] = heatOf(value).shape,
+      row = Math.floor((rows * (event.clientY - map.top)) / map.height),
+      across = Math.floor((wide * (event.clientX - map.left)) / map.width),
+      isWhole = rows * wide === product(value.shape);
+    return isWhole && isOn(event, map) ? row * wide + across : -1;
+  }
+  const texts = box && document.createTreeWalker(box, NodeFilter.SHOW_TEXT),
+    range = document.createRange();
+  while (texts?.nextNode())
+    for (const { 0: text, index } of texts.currentNode.data.matchAll(/[^\s,[\]]+/g)) {
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + text.length);
+      words.push([text, isOn(event, range.getBoundingClientRect())]);
+    }
+  const isWritten = String(words.map(([text]) => text)) === String(value.sample.map(short));
+  return isWritten ? words.findIndex(([, on]) => on) : -1;
+}
+// Of each node, the place in its arrays that the reader is on.
+export const placesOf = (host) => (host.entries ??= new Map());
+// Whether a click is on an array; if it is on an entry, the reader is on that from now on.
+export function pickEntry(host, id, column, event) {
+  const cell = key(id, column),
+    value = host.stateAt(host.at()).get(cell) ?? host.stateAt(host.trace.steps.length).get(cell);
+  let rest = value?.sample?.length ? entryAt(event, value) : -1;
+  if (rest >= 0) {
+    const place = value.shape.toReversed().map((size) => {
+      const at = rest % size;
+      rest = (rest - at) / size;
+      return at;
+    });
+    placesOf(host).set(id, place.reverse());
+  }
+  return nodesOf(host.trace).get(id).shape?.length > 0;
 }
 
 // Cells as one path for each level. Cells of negative numbers are smaller squares, so that the sign

@@ -113,5 +113,4 @@ const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 export const motion = (smooth) => (smooth && !still() ? "smooth" : "instant");
 export const nodeAt = (target) =>
   target?.closest?.("[data-node]")?.getAttribute("data-node") ?? null;
-// The column of a number in the graph or the table.
-export const columnAt = (target) => target.closest("[data-col]")?.dataset.col;
+

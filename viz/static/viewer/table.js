@@ -1,7 +1,7 @@
 // The table: a row for each node (or closed group) on view, a column for each pass. Of a long table
 // only the rows near those that are seen are drawn; two empty ones take the place of the others.
 
-import { columnAt, h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
+import { h, motion, nodeAt, setText, tableHead, unbroken } from "./dom.js";
 import { cellsBeside, unlikeText, widenBeside } from "./beside.js";
 import { key, nodesOf, unkeptOf } from "./fold.js";
 import {
@@ -144,7 +144,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   }
   body.addEventListener("click", (event) => {
     const id = event.target.closest("button") ? null : nodeAt(event.target);
-    if (id) jumpTo(id, columnAt(event.target));
+    if (id) jumpTo(id, event);
   });
 
   // Space for the widest value of each column from the start, so that the table does not move while

@@ -1,10 +1,11 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
 import { arrangeParts, isPhone, TWO_COLUMNS, windowOf } from "./arrange.js";
+import { pickEntry } from "./arrays.js";
 import { markDifference } from "./beside.js";
 import { drawControls } from "./bar.js";
 import { makeClock } from "./clock.js";
-import { columnAt, h, nodeAt, note, onceDrawn } from "./dom.js";
+import { h, nodeAt, note, onceDrawn } from "./dom.js";
 import { columnOf, folder, key, structureOf } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph, touched } from "./graph.js";
@@ -406,24 +407,25 @@ function show(el, given, options, t) {
       // a step a second is too much to be read aloud
       e.setAttribute("aria-live", playing ? "off" : "polite");
   }
-  // To the step that has written a cell, or that will: without a column, the one that the present
-  // pass fills.
-  function jumpTo(id, column) {
+  // To the step that has written the cell that is clicked, or that will: without one, what the
+  // present pass fills.
+  function jumpTo(id, click) {
     if (graph?.isGroup(id)) return graph.toggle(id);
     const k = clock.at(),
+      column = click?.target.closest("[data-col]")?.dataset.col,
       wanted = column ?? columnOf(steps[k - 1] ?? {}),
       fills = (step) => step.node === id && columnOf(step) === wanted,
       found = steps.flatMap((step, i) => (fills(step) ? i + 1 : [])),
       written = stateAt(k).has(key(id, wanted)) && found.findLast((i) => i <= k);
+    const opens = column && pickEntry(host, id, column, click);
     clock.move(written || (found.find((i) => i > k) ?? found.at(-1) ?? k));
-    if (column && trace.nodes.find((node) => node.id === id)?.shape?.length)
-      views.set("arrays", true); // of a click on its number
+    if (opens) views.set("arrays", true);
   }
   graph?.svg.addEventListener("click", (e) => {
     const id = nodeAt(e.target);
     if (!id) return;
     root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
-    jumpTo(id, columnAt(e.target));
+    jumpTo(id, e);
   });
   const rounds = () => roundSteps(trace);
   listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close });

@@ -1,7 +1,7 @@
 // Arrays large: what this step reads and writes, every element where the Trace holds them, else a
 // heat map with its scale and summary.
 
-import { heatMap, heatOf, kindOf, letterOf, LEVELS, scaleOf } from "../arrays.js";
+import { heatMap, heatOf, kindOf, letterOf, LEVELS, placesOf, scaleOf } from "../arrays.js";
 import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
@@ -41,8 +41,9 @@ export const arraysView = {
   width: 360, // what is known of an array in one line
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
   // Long: a closure, whose functions share these elements and the state.
-  make({ trace, t }) {
-    const byId = nodesOf(trace),
+  make(host) {
+    const { trace, t } = host,
+      byId = nodesOf(trace),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
     const box = h("div", { class: "mg-arrays" });
     let redraw = () => {},
@@ -161,7 +162,8 @@ export const arraysView = {
       );
       const met = asked
         ? null
-        : (lightProduct(step, state, cards) ?? lightEntry(step, state, cards, trace));
+        : (lightProduct(step, state, cards, placesOf(host)) ??
+          lightEntry(step, state, cards, trace, placesOf(host)));
       box.replaceChildren(...cards.values(), ...(met ? [met] : []));
       if (!once.length) box.append(note(without(step)));
       const spread = (step?.edges ?? [])

@@ -2,7 +2,7 @@
 // sees which elements meet in it, their products and the sum; in the reverse pass, which shares an
 // element of an operand receives.
 
-import { scaleOf } from "../arrays.js";
+import { placesOf, scaleOf } from "../arrays.js";
 import { h, note } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnName, ruleOf } from "../formulas.js";
@@ -134,7 +134,8 @@ export const elementView = {
   width: 560, // two factors and their product
   ready: (trace) => trace.nodes.some((node) => node.terms),
   // Long: a closure, whose functions share these elements and the state.
-  make({ trace, t, move, focus }) {
+  make(host) {
+    const { trace, t, move, focus } = host;
     const say = (name, given = {}) =>
       inLanguage(MEETING_WORDS[name], t).replace(/\{(\w+)\}/g, (_, word) => given[word]);
     const byId = nodesOf(trace),
@@ -147,8 +148,8 @@ export const elementView = {
     const isComplex = ({ node }) =>
       [node, ...operandsOf(node)].some((one) => one?.dtype?.startsWith("complex"));
     const box = h("div", { class: "mg-element" }),
-      whole = arraysView.make({ trace, t }); // where no elements meet
-    const chosen = new Map(); // of each written array, the place that the reader is on
+      whole = arraysView.make(host); // where no elements meet
+    const chosen = placesOf(host);
     let redraw = () => {},
       less = 0; // from 1 on: without numbers of what is read, of what is written; small; one map
     // How many cells of a map hold their numbers.

@@ -169,11 +169,11 @@ function entryText(step, state, place, isElementwise, met) {
   return `${isAdded ? `${short(valueAt(before, place))} + ` : ""}${text} = ${short(value)}`;
 }
 
-// Lights what the entry of the written array that the reader is on is computed from, at first of
-// the first one, and writes the computation out. cards: Map of "node column" -> the element that
-// shows it. Returns the line, or null where the Trace does not hold the entries or they are no
-// such function of others.
-export function lightEntry(step, state, cards, trace) {
+// Lights what the entry of the written array that the reader is on is computed from, and writes the
+// computation out. cards: Map of "node column" -> the element that shows it; at: of each node, the
+// place that the reader is on, the first one at first. Returns the line, or null where the Trace
+// does not hold the entries or they are no such function of others.
+export function lightEntry(step, state, cards, trace, at) {
   const [node, column, written] = step?.writes?.[0] ?? [],
     array = written === undefined ? null : wholeOf(written),
     result = cards.get(`${node} ${column}`),
@@ -211,6 +211,6 @@ export function lightEntry(step, state, cards, trace) {
     return text !== null && (cells.length > 0 || lit.size > 1);
   }
   if (!places.length || !show(0)) return null;
-  onEntries(cells, show);
+  onEntries(cells, show, at, node, places);
   return line;
 }

@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { ruleOf } from "../formulas.js";
 import { short } from "../numbers.js";
+import { placesOfPart } from "./meeting.js";
 
 // A factor of a product, as a matrix whose rows are read: the cell it stands for, and whether it is
 // transposed. Null for anything but a symbol.
@@ -30,11 +31,18 @@ const matrixOf = (state, { node, column }) => {
 };
 const at = ({ shape, sample }, i, j) => sample[i * shape[1] + j];
 
-// Calls back with the cell, by its number, that the pointer or the focus is on.
-export function onEntries(cells, show) {
+// Calls back with the cell, by its number, that the pointer or the focus is on, at first with the
+// one that the reader was on. at: the place of that, of each node; places: those of the cells.
+export function onEntries(cells, show, at, node, places) {
+  const was = places.findIndex((place) => String(place) === String(at.get(node)));
+  if (was > 0) show(was);
   cells.forEach((cell, i) => {
     cell.setAttribute("tabindex", "0");
-    for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => show(i));
+    for (const event of ["pointerenter", "focus"])
+      cell.addEventListener(event, () => {
+        at.set(node, places[i]);
+        show(i);
+      });
   });
 }
 export function clearMet(cards) {
@@ -43,10 +51,10 @@ export function clearMet(cards) {
 }
 
 // Lights the row and the column that meet in the element of the written matrix that the reader is
-// on, at first the first one, and writes out the sum of their products. cards: Map of "node column"
-// -> the element that shows it. Returns the line of arithmetic, or null where not every element
-// is at hand.
-export function lightProduct(step, state, cards) {
+// on, and writes out the sum of their products. cards: Map of "node column" -> the element that
+// shows it; places: of each node, the place that the reader is on, the first one at first. Returns
+// the line of arithmetic, or null where not every element is at hand.
+export function lightProduct(step, state, cards, places) {
   const product = productOf(step),
     [node, column, written] = step?.writes?.[0] ?? [],
     [left, right] = product ? [product.left, product.right].map((f) => matrixOf(state, f)) : [];
@@ -54,7 +62,9 @@ export function lightProduct(step, state, cards) {
   if (!left || !right || !result?.querySelector("td") || written?.shape?.length !== 2) return null;
   const line = h("p", { class: "mg-meet", role: "status" });
   const cellsOf = ({ node: id, column: key }) => cards.get(`${id} ${key}`);
-  function show(i, j) {
+  const all = placesOfPart({ from: [0, 0], shape: written.shape });
+  function show(n) {
+    const [i, j] = all[n];
     clearMet(cards);
     const mark = (card, is) =>
       card?.querySelectorAll("td").forEach((cell) => {
@@ -75,8 +85,7 @@ export function lightProduct(step, state, cards) {
       total = terms.reduce((all, [u, v]) => all + Number(u) * Number(v), 0);
     line.textContent = `[${i}, ${j}]: ${sum} = ${short(total)}`;
   }
-  const wide = written.shape[1];
-  onEntries([...result.querySelectorAll("td")], (n) => show(Math.floor(n / wide), n % wide));
-  show(0, 0);
+  show(0);
+  onEntries([...result.querySelectorAll("td")], show, places, node, all);
   return line;
 }
