@@ -383,6 +383,31 @@ def test_scalar_functions_have_no_such_view():
     assert "element" in viz.page.VIEWS
 
 
+@pytest.mark.parametrize(
+    ("f", "inputs"),
+    [
+        (
+            lambda x, w: F.conv2d(x, w, padding=1).square().sum(),
+            [2 * numbers(1, 1, 4, 4), 2 * numbers(1, 1, 3, 3)],
+        ),
+        (lambda x, W: (x @ W).tanh().sum(), [numbers(2, 3), numbers(3, 2) / 5]),
+    ],
+    ids=["convolution", "product"],
+)
+def test_all_of_an_element_is_seen_in_the_window_of_a_laptop(show, visit, f, inputs):
+    """Beside a graph of two lines the products were cut above their sum (November 2026)."""
+    trace = trace_function(f, *inputs, mode="reverse")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    viewer = show(trace, views=["element"])
+    inside = viewer.locator(".mg-view-element .mg-inside")
+    for phase, node in [("primal", "v1"), *(("adjoint", n["id"]) for n in trace["nodes"][:2])]:
+        to(viewer, step_at(trace, phase, node))
+        tall, space = inside.evaluate("e => [e.scrollHeight, e.clientHeight]")
+        assert tall <= space, (phase, node)
+        tops = "all => new Set(all.map((e) => e.getBoundingClientRect().top)).size"
+        assert inside.locator(".mg-arrays > .mg-array").evaluate_all(tops) <= 1, "in one row"
+
+
 def test_the_view_speaks_chinese_and_fits_a_phone(show, visit):
     trace = trace_function(images, *PROGRAMS["images"][1], mode="reverse")
     visit.page.set_viewport_size({"width": 390, "height": 844})

@@ -160,7 +160,8 @@ export const elementView = {
         said = [name, columnName(columns.get(column), t), t(role)],
         [n, m] = node.shape.slice(-2),
         shape = turned ? [...node.shape.slice(0, -2), m, n] : node.shape,
-        head = [...said, shapeText(shape).replaceAll(" ", "\u00a0")].join("\u00a0· ");
+        apart = h("span", { class: "mg-apart" }, "\u00a0· "),
+        head = [said.join("\u00a0· "), apart, shapeText(shape).replaceAll(" ", "\u00a0")];
       return h(
         "figure",
         {

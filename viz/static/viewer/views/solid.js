@@ -65,9 +65,10 @@ export function drawSolid(sizes, parts, target, place, lit) {
   };
   const written = known.find(({ number }) => number === target),
     point = [row, column, layer].map((v) => place[written.along.indexOf(v)]);
-  return s(
+  const frame = frameOf(at, counts);
+  const solid = s(
     "svg",
-    { ...frameOf(at, counts), class: "mg-solid", "aria-hidden": "true" },
+    { ...frame, class: "mg-solid", "aria-hidden": "true" },
     faceOf(top, "top"),
     faceOf(side, "side"),
     faceOf(front, "front"),
@@ -76,6 +77,8 @@ export function drawSolid(sizes, parts, target, place, lit) {
     faceName(top, at(0, counts[1] / 2, counts[2]), [0, -8]),
     faceName(side, at(counts[0] / 2, counts[1], counts[2]), [14, 4]),
   );
+  solid.style.setProperty("--mg-whole", `${frame.width}px`);
+  return solid;
 }
 
 const placesIn = ([rows, wide]) =>
