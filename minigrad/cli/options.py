@@ -6,7 +6,8 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -223,11 +224,8 @@ def not_written(output: str, error: OSError) -> int:
 def save(trace: dict[str, Any], output: str, *, quiet: bool = False, **options: Any) -> int:
     """Writes a Trace by `viz.save`, and says so unless `quiet`; returns the exit status."""
     try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always", UserWarning)
+        with warnings_told(placed=False):
             import_module("minigrad.viz.export").save(trace, output, **options)
-        for warning in warned:
-            complain(as_options(str(warning.message)))
     except (ModuleNotFoundError, ValueError) as error:
         raise UsageError(as_options(str(error))) from None
     except OSError as error:
@@ -235,6 +233,26 @@ def save(trace: dict[str, Any], output: str, *, quiet: bool = False, **options: 
     if not quiet:
         wrote(output)
     return 0
+
+
+@contextmanager
+def warnings_told(*, placed: bool = True) -> Iterator[None]:
+    """Prints each UserWarning raised inside once, as an error is; others, such as NumPy's, are left
+    out, since the Trace explains what they are about. placed: with the file and the line.
+    """
+    told: dict[str, None] = {}
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.resetwarnings()
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for one in warned:
+            place = f"{one.filename}:{one.lineno}: " if placed else ""
+            told[place + as_options(str(one.message))] = None
+        for message in told:
+            complain(message)
 
 
 def as_options(message: str) -> str:

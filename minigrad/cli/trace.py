@@ -8,7 +8,6 @@ import json
 import numbers
 import re
 import sys
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from minigrad.cli.options import (
     page_options,
     require_folder,
     save,
+    warnings_told,
     with_status,
     wrote,
 )
@@ -179,8 +179,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     point = ", ".join(_shortened(word) for word in options.values)
     title = f"{_on_one_line(formula.source)},  {point}"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy warns of what the Trace explains
+        with warnings_told():
             _require_scalar(formula.source, formula(*inputs), options.mode)
             function, source = (
                 (formula.function, None)

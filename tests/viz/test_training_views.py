@@ -522,8 +522,10 @@ def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
     monkeypatch.setattr("minigrad.viz.training.live.perf_counter", lambda: clock[0])
     model = small()
 
+    cost = 1.0  # seconds that a snapshot takes
+
     def slow(self, epoch, *args, **options):
-        clock[0] += 1.0  # a snapshot takes a second
+        clock[0] += cost
         self.snapshots.append({"epoch": float(epoch)})
 
     monkeypatch.setattr(viz.History, "snapshot", slow)
@@ -545,7 +547,7 @@ def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
     live.log(loss=1.0)
     live.close()
     assert live.history.snapshots[-1]["epoch"] == 2_001, "the last state is always there"
-    few, _, live = taken(50, 0.001)
+    few, _, live = taken(50, 1 / 1024)
     live.close()
     assert few == 1 and [snapshot["epoch"] for snapshot in live.history.snapshots] == [1, 50], (
         "the first and the last, whatever they cost"
@@ -559,6 +561,9 @@ def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
     assert taken(50, 0.001, share=None)[0] == 50
     assert taken(2_000, 1.0, share=0.5)[0] == 1_000
     assert taken(200, 34.0)[0] == 200, "where epochs take their time, none is left out"
+    cost = 1 / 64
+    assert taken(60, 1 / 1024)[0] == 60, "nor is any until they have taken a second together"
+    assert taken(2_000, 1 / 1024)[0] in (65, 66, 67), "then each waits, as before"
     for wrong in (0, -0.1, 1.5):
         with pytest.raises(ValueError, match="share must be a part of the time"):
             viz.Live(share=wrong)

@@ -9,7 +9,8 @@ This costs little: a call of `log` appends numbers to lists and looks at the clo
 quarter of a second has passed is anything sent to the page, and then at most 600 points of each
 curve and the newest snapshot. Sending and taking snapshots look at their own cost: after either,
 the training goes on alone for at least 33 times as long (`share`), however short its epochs are. So
-each takes 3 % of the time at most, and what it leaves out lies evenly over the training.
+each takes 3 % of the time at most, and what it leaves out lies evenly over the training. Snapshots
+that take a second together are free: a short training has them all, to be played afterwards.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ INTERVAL = 0.25
 """Seconds between two updates of the page."""
 SHARE = 0.03
 """Of the training's time, at most so much goes into snapshots, and as much into sending."""
+FREE = 1.0
+"""Seconds that snapshots may take before they are left out."""
 MOST = 600
 """Points of a curve that are sent while training runs; at the end come all."""
 
@@ -48,9 +51,10 @@ class Live:
         see :meth:`History.snapshot`.
         every: epochs between snapshots, 1 or more. A snapshot runs the model on a grid of 48 × 48
             points and counts its parameters: a few milliseconds for a small network. Where epochs
-            are as short as that, many are left out, see ``share``.
+            are as short as that and many, some are left out, see ``share``.
         share: how much longer snapshots may make the training: 0.03 is 3 %. The first and the last
-        state are kept whatever they cost.
+        state are kept whatever they cost, and so are snapshots that take less than a second
+        together.
             None: a snapshot every ``every`` epochs, however much that slows the training.
         interval: seconds between updates of the page, at least; longer where an update itself takes
         long.
@@ -100,6 +104,7 @@ class Live:
             float("-inf"),
             0.0,
         )  # when the page was last told, and how long that took
+        self._taken = 0.0  # seconds that snapshots took
         self._again = float("-inf")  # when a snapshot may be taken again
         self._unfinished = (
             False  # whether the page lacks what was recorded since it was last complete
@@ -123,7 +128,8 @@ class Live:
         due = self.model is not None and (
             self.epoch % self.every == 0 or not self.history.snapshots
         )
-        if due and (self.share is None or perf_counter() >= self._again):
+        free = self.share is None or self._taken < FREE
+        if due and (free or perf_counter() >= self._again):
             self.snapshot()
         if self.widget is not None and perf_counter() - self._sent >= max(
             self.interval, self._sending / SHARE
@@ -141,6 +147,7 @@ class Live:
             self.epoch, self.model, points=self.points, labels=self.labels, example=self.example
         )
         now = perf_counter()
+        self._taken += now - start
         self._again = now + (now - start) / (self.share or 1)
         self._unfinished = True
 
