@@ -86,6 +86,7 @@ export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
 """,
         "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
     },
+    "dangling": {"viewer/hatch.js": "\nexport const hatched = () => null;\n"},
     "inflated": {"viewer/inflated.js": "\nexport const inflated = () => null;\n"},
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "rounds": {

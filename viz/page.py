@@ -332,9 +332,9 @@ _RULES_OF = {
     "groups": r"^\.mg-(?:group|opened|root \.mg-fold\[)",
     "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-(?:source|under|stack)[^,]*$",
-    "dangling": r"^\.mg-(?:dangling|root \.mg-tag)",
+    "dangling": r"^\.mg-(?:dangling|hatch|root \.mg-tag)",
     "checkpoints": r"^\.mg-lane\.mg-again",
-    "growing": r"^\.mg-(?:hatch|table tr\.mg-unborn|node\.mg-unborn)"
+    "growing": r"^\.mg-(?:table tr\.mg-unborn|node\.mg-unborn)"
     r"|^\.mg-preview (?:\.mg-(?:edge|unborn)|:is)",
     "passes": r"^\.mg-pass",
     "fails": r"^\.mg-(?:root \.mg-failing|error)",

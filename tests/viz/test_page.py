@@ -434,6 +434,19 @@ def test_a_page_tells_what_is_out_of_sight_where_a_step_reads_what_is_far_away()
     assert "mg-unseen" not in viz.to_html(trace_function(lambda x: mg.sin(x) * 2, 0.7, source=""))
 
 
+def test_a_node_that_no_result_depends_on_is_hatched_and_only_its_page_can_do_so():
+    """The stylesheet of such a page lacked the lines, unless its graph grew (November 2026)."""
+
+    def partly_unused(x):
+        x * 3.0
+        return mg.sin(x)
+
+    page = viz.to_html(trace_function(partly_unused, 0.7, mode="reverse"))
+    assert ".mg-hatch-line{stroke:" in page and "patternTransform" in page
+    plain = viz.to_html(trace_function(mg.sin, 0.7, mode="reverse"))
+    assert "mg-hatch-line" not in plain and "patternTransform" not in plain
+
+
 def test_a_page_of_20_nodes_is_no_larger_than_that_of_22_november():
     def chain(x):
         for i in range(19):

@@ -14,6 +14,7 @@ import {
 import { unlikeText } from "./beside.js";
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
+import { hatched } from "./hatch.js";
 import { isOdd } from "./numbers.js";
 import { decidedLines } from "./speech.js";
 
@@ -226,7 +227,7 @@ export function drawCard(node, box, columns, t, keeping = true) {
     },
     rim(4, "mg-halo"),
     rim(0, "mg-card"),
-    node.dangling && rim(0, "mg-hatch"),
+    node.dangling && hatched(rim(0, "mg-hatch")),
     stripes,
     heading,
     small.map((line, i) =>

@@ -2,7 +2,6 @@
 
 import constants from "./constants.json" with { type: "json" };
 
-export const SCHEMA = "minigrad.trace/1";
 export const nodesOf = ({ nodes }) => new Map(nodes.map((node) => [node.id, node]));
 export const key = (node, column) => node + "\u0000" + column;
 

@@ -71,21 +71,9 @@ export function drawGraph(
     shapes = s("g"),
     over = s("g"),
     labels = s("g", { "aria-hidden": "true" });
-  const hatch = s(
-    "pattern",
-    {
-      id: `mg-hatch-${++hatches}`,
-      width: 8,
-      height: 8,
-      patternUnits: "userSpaceOnUse",
-      patternTransform: "rotate(45)",
-    },
-    s("path", { d: "M0 0v8", class: "mg-hatch-line" }),
-  );
   const svg = s(
     "svg",
     { class: "mg-svg", role: "group", "aria-label": t("graph") },
-    s("defs", null, hatch),
     under,
     shapes,
     over,
@@ -280,7 +268,6 @@ export function drawGraph(
       const card = group
         ? drawGroup(group, box, columns, t, sizeOf(group))
         : drawCard(byId.get(id), box, rowsOf(id), t, keeping);
-      card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
       over.append(card.group);
     }
@@ -887,5 +874,3 @@ export function drawGraph(
     nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
   };
 }
-
-let hatches = 0; // patterns on this page so far, for their ids

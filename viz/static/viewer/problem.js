@@ -1,4 +1,4 @@
-import { SCHEMA } from "./fold.js";
+const SCHEMA = "minigrad.trace/1";
 
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {
