@@ -330,7 +330,7 @@ _RULES_OF = {
     r"|^\.mg-(?:heat|preview \.mg-heat|node:not\(\.mg-group\)|stage .mg-shape)",
     "beside": r"\.mg-(?:differs|unlike-value|pair,)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened|root \.mg-fold\[)",
-    "stages": r"\.mg-(?:stage-[123]|swatch-stage|stripe)",
+    "stages": r"\.mg-(?:stage-\d|swatch-stage|stripe)",
     "source": r"^[^,]*\.mg-(?:source|under|stack)[^,]*$",
     "dangling": r"^\.mg-(?:dangling|hatch|root \.mg-tag)",
     "checkpoints": r"^\.mg-lane\.mg-again",

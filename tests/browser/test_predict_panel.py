@@ -8,6 +8,7 @@ from minigrad.viz import page
 from minigrad.viz.layout import with_layout
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import step_at, step_of
 from tests.browser.test_page_widths import LOW_NOTEBOOK, NOTEBOOK, two_layers
@@ -133,8 +134,8 @@ def test_who_answers_goes_on_typing_where_the_next_pass_begins(show, visit, trac
 def test_where_the_questions_begin_is_said_and_all_can_be_asked(show, visit, trace):
     k = step_at(trace, "primal", "v4") - 1
     for lang, said, button in (
-        ("en", f"The questions begin at step {k + 1}; left out before it: 3.", "Ask all 13"),
-        ("zh", f"提问从第 {k + 1} 步开始；之前略过 3 题。", "全部 13 题都问"),
+        ("en", f"Questions start at step {k + 1}; earlier ones skipped: 3.", "Ask all 13"),
+        ("zh", f"提问从第 {k + 1} 步开始；跳过前面的 3 题。", "全部 13 题都问"),
     ):
         viewer = show(trace, views=["predict"], step=k, lang=lang)
         told = viewer.locator(".mg-asking .mg-sumup")
@@ -155,6 +156,47 @@ def test_where_the_questions_begin_is_said_and_all_can_be_asked(show, visit, tra
     text = page.embed(with_layout(trace))
     visit.page.evaluate("([text, options]) => show(text, options)", [text, options])
     assert viewer.locator(".mg-asking .mg-sumup").inner_text() == "", "all before are answered"
+
+
+def test_on_a_page_just_opened_who_comes_to_a_question_by_key_types_its_answer(
+    visit, tmp_path, trace
+):
+    path, page_ = tmp_path / "page.html", visit.page
+    path.write_text(viz.to_html(trace, views=["predict"]), encoding="utf-8")
+    page_.goto(path.as_uri())
+    viewer = page_.locator("section.mg-root")
+    viewer.wait_for()
+    assert page_.evaluate("document.activeElement === document.body"), "it takes no focus itself"
+    for _ in range(5):
+        page_.keyboard.press("ArrowRight")
+    assert step_of(viewer) == 2
+    page_.keyboard.type("ln 2")
+    page_.keyboard.press("Enter")
+    assert step_of(viewer) == 3
+    assert "0.6931 is right" in viewer.locator(".mg-asking .mg-sumup").inner_text()
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_score_stands_whole_beside_the_question(show, trace, lang):
+    asked = [k for k, step in enumerate(trace["steps"]) if step["edges"]]
+    given = [
+        {"step": k, "node": "v1", "column": "v", "answer": 1, "correct": True, "tries": 1}
+        for k in asked
+    ]
+    n = len(trace["steps"])
+    viewer = show(trace, 1280, 800, views=["predict"], step=n, lang=lang)
+    text = page.embed(with_layout(trace))
+    options = {"views": ["predict"], "step": n, "answers": given, "lang": lang}
+    viewer.page.evaluate("([text, options]) => show(text, options)", [text, options])
+    head = viewer.locator(".mg-view-predict figcaption")
+    edges = head.evaluate("""e => {
+        const [outer, ...inner] = [e, ...e.querySelectorAll("span, summary")].map((one) =>
+            one.getBoundingClientRect());
+        return [Math.min(...inner.map((r) => r.top)) - outer.top,
+            outer.bottom - Math.max(...inner.map((r) => r.bottom))];
+    }""")
+    assert str(len(given)) in head.inner_text() and min(edges) >= 4
 
 
 ANSWERED = """async (root, parts) => {

@@ -143,7 +143,78 @@ def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     visit.page.keyboard.press("Enter")
     assert step_of(viewer) == k + 1
     visit.page.keyboard.press("PageDown")
-    assert step_of(viewer) == k + 2 and viewer.locator(".mg-asked-for").count() == 0
+    assert step_of(viewer) == k + 2 and "?" not in viewer.locator(".mg-formula").inner_text()
+
+
+def two_paths(a, b, c):
+    return (a * b + mg.sin(c)) * mg.exp(a)
+
+
+WHOLE = """root => {
+    const [svg, bar] = [".mg-svg", ".mg-bar"].map((part) =>
+        root.querySelector(part).getBoundingClientRect());
+    const cards = [...root.querySelectorAll(".mg-node .mg-card")].map((card) =>
+        card.getBoundingClientRect().bottom);
+    const question = root.querySelector(".mg-question"),
+        lines = question.offsetHeight / parseFloat(getComputedStyle(question).fontSize);
+    return [svg.y, svg.height, Math.max(...cards) < bar.y, lines < 2];
+}"""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_in_predict_mode_no_question_of_the_stage_cuts_the_graph_or_moves_it(
+    show, visit, size, lang
+):
+    found = trace_function(two_paths, 1.0, 2.0, 0.5, mode="reverse")
+    viewer = show(found, *size, step=2, views=["predict"], lang=lang)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.querySelector('.mg-stage')")
+    seen = []
+    for _ in found["steps"][2:]:
+        visit.page.keyboard.press("PageDown")
+        seen.append(viewer.evaluate(WHOLE))
+    assert all(whole and one_line for *_, whole, one_line in seen)
+    assert len({(round(y), round(height)) for y, height, *_ in seen}) == 1
+
+
+@pytest.mark.parametrize("stage", [False, True])
+def test_predict_mode_marks_the_node_that_it_asks_about_and_its_code(show, visit, trace, stage):
+    k = step_at(trace, "adjoint", "v4") - 1
+    viewer = show(trace, 1280, 800, step=k, views=["predict"])
+    viewer.focus()
+    if stage:
+        visit.page.keyboard.press("f")
+        until(visit.page, "document.querySelector('.mg-stage')")
+    asked = viewer.locator(".mg-node.mg-asked-for")
+    assert asked.evaluate_all("all => all.map(e => e.dataset.node)") == ["v4"]
+    marked = viewer.locator(".mg-graph :is(.mg-read, .mg-write, .mg-lit)")
+    assert marked.count() == 0, "nothing of the step before"
+    assert viewer.locator(".mg-source mark").inner_text() == "mg.log(x1) + x1 * x2 - mg.sin(x2)"
+    viewer.locator(".mg-answer").fill("-1")
+    visit.page.keyboard.press("Enter")
+    assert asked.evaluate_all("all => all.map(e => e.dataset.node)") == ["x2"]
+    assert viewer.locator(".mg-source mark").inner_text() == "mg.sin(x2)"
+    visit.page.keyboard.press("PageUp")
+    assert asked.count() == 0 and marked.count() > 0, "a step that is done"
+
+
+def test_what_is_said_in_predict_mode_can_be_read_on_the_stage(show, visit, trace):
+    viewer = show(trace, 1920, 1080, step=step_at(trace, "primal", "v4"), views=["predict"])
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.querySelector('.mg-stage')")
+    size = "e => parseFloat(getComputedStyle(e).fontSize)"
+    said = viewer.locator(".mg-asking .mg-sumup")
+    assert said.evaluate(size) == said.locator("button").evaluate(size) == 32
+    edge = "e => parseFloat(getComputedStyle(e).borderLeftWidth)"
+    visit.page.keyboard.press("PageDown")
+    assert "it is" in said.inner_text() and said.evaluate(edge) == 0, "a shown value is no error"
+    for _ in range(2):
+        viewer.locator(".mg-answer").fill("7")
+        visit.page.keyboard.press("Enter")
+    assert "you wrote 7" in said.inner_text() and said.evaluate(edge) == 4
 
 
 def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typed(

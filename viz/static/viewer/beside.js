@@ -83,8 +83,10 @@ export function widenBeside(widest, { beside, steps }, text, t) {
 
 // Where another Trace parts from this one: marked once its step is done. untold: until then the
 // difference would be the answer of a question.
-export function markDifference(root, graph, { node, column, step, tell }, at, untold) {
-  const done = at > step;
+export function markDifference(root, graph, differs, at, untold) {
+  if (!differs) return;
+  const { node, column, step, tell } = differs,
+    done = at > step;
   tell(done || !untold);
   for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
   if (!done || !node) return;

@@ -12,6 +12,7 @@ export function listenFirstKey(shown) {
 }
 function pass(event, { root }) {
   const stepper = root.querySelector("section.mg-root") ?? root; // below sliders or a difference
+  stepper.focus({ preventScroll: true });
   if (!stepper.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
 }
 // A slider or a button beside the viewer has no use for the key of the stage.
@@ -63,10 +64,10 @@ export function listenKeys(root, parts) {
     if (kind === "text" && (e.target.value || (e.key.length < 2 && !ofStage))) return null;
     if (kind === "text" && !/^[bqj]$/i.test(e.key)) return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
-    if (graph && ["+", "=", "-", "0"].includes(e.key))
+    if (graph && /^[-+=0]$/.test(e.key))
       return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (e.key === "?") return help;
-    if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
+    if (/^f$/i.test(e.key)) return () => stage.set(!stage.on());
     if (/^j$/i.test(e.key)) return () => toRound(e.shiftKey);
     if (stage.on() && /^q$/i.test(e.key)) return stage.question;
     if (stage.on() && /^[b.]$/i.test(e.key)) return stage.dark;

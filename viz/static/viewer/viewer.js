@@ -139,7 +139,6 @@ function show(el, given, options, t) {
     views.bring(name);
   });
   const mark = () =>
-    options.differs &&
     markDifference(root, graph, options.differs, clock.at(), clock.held() || stage.asks());
   const table = drawTable(trace, t, jumpTo, graph, mark),
     source = drawSource(trace, t, clock),
@@ -154,7 +153,8 @@ function show(el, given, options, t) {
   const stage = makeStage(root, trace, {
     ...{ clock, arrange, redraw, told: options.onStage, answered: views.next, close },
   });
-  const present = () => stage.asking() ?? steps[clock.at() - 1];
+  const present = () => stage.asking() ?? steps[clock.at() - 1],
+    about = () => (views.asks() ? steps[clock.at()] : present()); // what is asked for
 
   // Closes what lies over the picture. Returns whether something did.
   function close() {
@@ -303,10 +303,12 @@ function show(el, given, options, t) {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = [root.clientWidth, windowOf(root)];
     root.classList.toggle("mg-low", arrangedAt[1] < LOW_WINDOW);
-    views.reserve(stage.on());
+    views.reserve();
     panel.reserve(root);
-    const how = { tableShown: chosen.table || !views.width(), stage: stage.on() },
-      moved = arrangeParts(root, main, { graph, table, source, views, ...how });
+    const moved = arrangeParts(root, main, {
+      ...{ graph, table, source, views, stage: stage.on() },
+      tableShown: chosen.table || !views.width(),
+    });
     graph?.arrange(shown);
     if (moved) draw(false);
     else follow(false);
@@ -323,8 +325,7 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      const about = views.asks() ? steps[clock.at()] : step; // what is asked for
-      graph && sayUnseen(host, !stage.asking() && step, graph.follow(touched(about), smooth));
+      graph && sayUnseen(host, !stage.asking() && step, graph.follow(touched(about()), smooth));
       table.follow(step, smooth);
       views.fit(stage.on());
     });
@@ -349,11 +350,11 @@ function show(el, given, options, t) {
       asking = stage.asking(),
       step = present(),
       state = stateAt(k);
-    const entered = dragged === null && graph?.attend(step);
+    const entered = dragged === null && graph?.attend(about());
     if (entered) table.build();
     const now = tint(step);
     const preview = k === 0 && n > 0 && !clock.held() && !stage.asks() ? stateAt(n) : null;
-    graph?.update(step, state, preview, asking);
+    graph?.update(about(), state, preview, asking ?? views.asks());
     root.classList.toggle("mg-preview", preview);
     table.update(steps[k - 1], state, preview ?? state);
     if (asking) panel.ask(asking);
@@ -391,7 +392,7 @@ function show(el, given, options, t) {
     }
   }
   function lightSource() {
-    source?.light(hovered(), present(), clock.at());
+    source?.light(hovered(), about(), clock.at());
   }
   function save(kind) {
     const { backgroundColor, color } = getComputedStyle(root),

@@ -2,7 +2,7 @@
 // beside?, width?, make(host)}. `title` is what readers see, in each language; `ready` says whether
 // a Trace has what the view needs, `asked` whether it opens by itself, `beside` whether it stands
 // beside the controls and not in the table's place, `width` the least of its column beside a graph,
-// in pixels. `make` gives {box, aside?, update(k, step, state, asked), reserve?(stage), fit?(stage,
+// in pixels. `make` gives {box, aside?, update(k, step, state, asked), reserve?(), fit?(stage,
 // by)}: aside stands below the title; update is called at every move of the clock; asked: the next
 // step, where the stage asks for what it writes; reserve before the parts are arranged at a width;
 // fit once they are laid out; by: the reader wants letters so many times as large.
@@ -107,7 +107,7 @@ export function viewShelf(host, wanted = [], before = null) {
     update: (...now) => open.forEach((one) => one.update(...now)),
     asks: () => open.get("predict")?.asks(),
     next: () => open.get("predict")?.next(),
-    reserve: (stage) => open.forEach((one) => one.reserve?.(stage)),
+    reserve: () => open.forEach((one) => one.reserve?.()),
     fit: (...how) => open.forEach((one) => one.fit?.(...how)),
   };
 }

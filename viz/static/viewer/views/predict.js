@@ -67,10 +67,10 @@ export const predictView = {
       stays = false;
       toQuestion();
     }
-    function say(text, answered = null) {
+    function say(text, answered) {
       result.replaceChildren(...text);
-      result.classList.toggle("mg-refused", answered?.correct === false);
-      stays = answered !== null;
+      result.classList.toggle("mg-refused", answered?.answer != null && !answered.correct);
+      stays = answered;
     }
     // A reader whose focus is in the viewer types at once, on a phone where the keyboard is there;
     // of one who answers the focus stays here.
@@ -81,15 +81,15 @@ export const predictView = {
         within = box.contains(now),
         reads = box.closest(".mg-root")?.contains(now),
         before = place;
+      place = `${i} ${here}`;
       form.box.hidden = !here;
       question.show(i, here && quiz.asking[i]);
       if (here) form.kind(quiz.asking[i].kind);
       score.show();
-      place = `${i} ${here}`;
-      if (place !== before) form.clear();
-      if (place !== before && !stays) result.replaceChildren();
-      const asks = refused || place !== before,
-        types = asks && !matchMedia("(pointer: coarse)").matches;
+      const other = place !== before,
+        types = (refused || other) && !matchMedia("(pointer: coarse)").matches;
+      if (other) form.clear();
+      if (other && !stays) result.replaceChildren();
       if (within || (reads && (here ? types : before === null)))
         (box.querySelector(here ? "input" : ".mg-question button") ?? host).focus(STILL);
       refused = false;
@@ -119,12 +119,10 @@ export const predictView = {
       asks,
       // The height of the longest questions, and of the way to one, so that what is below never
       // moves.
-      reserve(stage) {
-        const wide = stage ? 0 : asking.offsetWidth; // on the stage the graph needs the height
+      reserve() {
+        const wide = asking.offsetWidth;
         if (reservedAt === wide) return;
         reservedAt = wide;
-        asking.style.minHeight = "";
-        if (stage) return;
         const asked = quiz.longest().map((k) => [k, quiz.asking[k]]);
         const copies = [...asked, [trace.steps.length - 1]].map((what) => {
           const { which, box, show } = drawQuestion(trace, t);
@@ -135,7 +133,7 @@ export const predictView = {
         box.append(...copies);
         const heights = copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height));
         copies.forEach((copy) => copy.remove());
-        asking.style.minHeight = `${Math.max(0, ...heights)}px`;
+        asking.style.minHeight = `${Math.max(...heights)}px`;
       },
       // On the stage: what is typed is checked once, else the value is shown. Whether a question
       // stands at this step.
@@ -342,6 +340,8 @@ function drawQuestion(trace, t, go) {
         button.textContent = t("predictGo");
         box.replaceChildren(t("predictOn", { step: i + 1 }), " ", button);
       }
+      // on the stage a long one is written smaller
+      box.style.setProperty("--mg-letters", box.textContent.length * (t.foreign ? 2 : 1));
     },
   };
 }
