@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 
+import numpy as np
 import pytest
 from minigrad.viz.edges import curve
 from minigrad.viz.layout import layout
@@ -435,7 +436,14 @@ READ_AND_TOLD = """(root) => {
     const card = (node) => node.querySelector(".mg-card:not(.mg-pile)");
     const hidden = [...root.querySelectorAll(".mg-node.mg-read")].filter(n => !inside(card(n)));
     const told = [...root.querySelectorAll(".mg-unseen")];
-    return [hidden.length, told.filter(inside).length, told.map(e => e.textContent)];
+    const written = ".mg-node :is(text, .mg-mark, .mg-heat), .mg-shape, .mg-label rect";
+    const rects = [...root.querySelectorAll(`.mg-graph :is(${written})`)].map(e =>
+        [e.getBoundingClientRect(), e.parentNode]);
+    const covers = (one) => { const a = one.querySelector("rect").getBoundingClientRect();
+        return rects.some(([b, of]) => of !== one && b.width && a.left < b.right && b.left < a.right
+            && a.top < b.bottom && b.top < a.bottom); };
+    return [hidden.length, told.filter(inside).length, told.map(e => e.textContent),
+        told.filter(covers).length];
 }"""
 
 
@@ -457,11 +465,38 @@ def test_what_a_step_reads_outside_of_the_window_is_told_at_the_end_of_its_edge(
         if step["phase"] == "accumulate" and ["v90", "g"] in step["reads"]
     ]
     viewer = show(trace, *size)
-    hidden, seen, told = at_each(viewer, wanted, READ_AND_TOLD)[0]
-    assert hidden == seen == 1 and told == ["v\u030490 = 1.112e−14"]
+    hidden, seen, told, covering = at_each(viewer, wanted, READ_AND_TOLD)[0]
+    assert hidden == seen == 1 and told == ["v\u030490 = 1.112e−14"] and not covering
     viewer = show(trace_function(unrolled, 0.7), *size)
     count = len(trace_function(unrolled, 0.7)["steps"])
     found = at_each(viewer, range(count + 1), READ_AND_TOLD)
-    assert any(hidden for hidden, _, _ in found)
+    assert any(hidden for hidden, *_ in found)
     wrong = [(k, one) for k, one in enumerate(found) if not one[0] <= one[1] == len(one[2])]
     assert not wrong, wrong
+
+
+def perceptron(x, w, b, u):
+    return (mg.tanh(x @ w + b) @ u).sum()
+
+
+@pytest.mark.parametrize("stage", [False, True], ids=["page", "stage"])
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_the_value_of_a_node_outside_of_the_window_covers_nothing_that_is_written(
+    show, visit, size, stage
+):
+    """It hid a card's value or title, and other numbers, on a phone (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in ((4, 3), (3, 5), (5,), (5, 2))]
+    traces = trace_function(unrolled, 0.7), trace_function(perceptron, *arrays)
+    told = 0
+    for trace in traces:
+        viewer = show(trace, *size)
+        if stage:
+            viewer.press("f")
+            viewer.page.wait_for_timeout(300)
+        found = at_each(viewer, range(len(trace["steps"]) + 1), READ_AND_TOLD)
+        told += sum(len(one[2]) for one in found)
+        wrong = [(k, one) for k, one in enumerate(found) if one[3]]
+        assert not wrong, wrong
+    assert told
