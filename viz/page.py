@@ -326,8 +326,9 @@ def _style_of_trace(lang: str, *without: str) -> str:
 
 
 _RULES_OF = {
-    "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter|cramped)|^\.mg-(?:formula:not|equation \.)"
+    "arrays": r"\.mg-(?:view-(?:arrays|element)|tighter)|^\.mg-(?:formula:not|equation \.)"
     r"|^\.mg-(?:heat|preview \.mg-heat|node:not\(\.mg-group\)|stage .mg-shape)",
+    "long": r"\.mg-cramped",
     "beside": r"\.mg-(?:differs|unlike-value|pair,)|\.mg-made mark",
     "groups": r"^\.mg-(?:group|opened|root \.mg-fold\[)",
     "stages": r"\.mg-(?:stage-\d|swatch-stage|stripe)",
@@ -360,6 +361,8 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
         name: any(node.get(part) for node in nodes)
         for name, part in (("arrays", "shape"), ("element", "terms"), ("buffers", "memory"))
     }
+    names = (str(node.get("name") or "") for node in nodes)
+    has["long"] = has["arrays"] or may_group(trace) or any(len(name) > _LONG_NAME for name in names)
     has["jacobian"] = bool(trace.get("jacobian"))
     has["beside"] = "beside" in trace
     decides = "decides" in told or any("decides" in node for node in nodes)
@@ -384,6 +387,9 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
     has["problem"] = False  # the document was checked before it was put in the page
     return tuple(name for name, there in has.items() if not there)
 
+
+_LONG_NAME = 10
+"""Letters from which a name may leave its row too little space on a phone."""
 
 _TOGETHER = 500, 230
 """Units of a picture that also a phone shows at once, across and down."""

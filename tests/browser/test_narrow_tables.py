@@ -205,6 +205,38 @@ def test_a_table_that_follows_the_steps_cuts_no_row(show, visit, size):
     assert [cut for _, *cut in found if cut] == []
 
 
+def product_of_long_names(first_argument_of_the_function, second_argument_of_the_function):
+    intermediate_result = first_argument_of_the_function * second_argument_of_the_function
+    return mg.sin(intermediate_result) + first_argument_of_the_function
+
+
+def test_long_names_leave_the_columns_of_a_phones_table_in_sight_and_its_rows_whole(show, visit):
+    """The names took 273 of 356 pixels: the value was behind them, and half a row more was seen
+    below that of the step (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    trace = trace_function(product_of_long_names, 2.0, 5.0, mode="reverse")
+    viewer, steps = show(trace, 390, 844), range(1, len(trace["steps"]) + 1)
+    for k, found in enumerate(at_each(viewer, steps, TABLE), 1):
+        assert found["columns"] == ["v", "g"] and found["more"] <= 0, f"step {k}"
+    assert {len(cut) for cut in at_each(viewer, steps, CUT_ROWS)} == {1}
+    both = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, mode="both")
+    steps = range(1, len(both["steps"]) + 1)
+    assert {len(cut) for cut in at_each(show(both, 390, 844), steps, CUT_ROWS)} == {1}
+
+
+def test_long_names_of_rounds_are_broken_on_a_phone(show):
+    def repeated(x):
+        for _ in range(160):
+            for _ in range(3):
+                x = mg.sin(x) * 0.5 + 1.0
+        return x
+
+    trace = trace_function(repeated, 0.5, mode="reverse")
+    viewer = show(trace, 390, 844, step=len(trace["steps"]) // 2)
+    found = viewer.evaluate(f"({TABLE})()")
+    assert found["columns"] == ["v", "g"] and found["more"] <= 0
+
+
 def test_a_table_without_a_source_takes_the_whole_width_below_a_long_graph(show):
     def repeated(x):
         for _ in range(12):

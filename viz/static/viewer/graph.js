@@ -620,17 +620,13 @@ export function drawGraph(
         : plain(headingRuns(node));
       card.group.setAttribute("aria-label", name + t("semicolon") + said);
     }
-    if (growing)
-      for (const wire of wires.values()) {
-        const hidden = wire.ends.some((id) => cards.get(id)?.group.classList.contains("mg-unborn"));
-        wire.group.classList.toggle("mg-unborn", hidden);
-      }
-    if (growing)
+    if (growing) {
+      const hidden = (id) => cards.get(id)?.group.classList.contains("mg-unborn") ?? false;
+      for (const wire of wires.values())
+        wire.group.classList.toggle("mg-unborn", wire.ends.some(hidden));
       for (const shape of shapes.children)
-        shape.classList.toggle(
-          "mg-unborn",
-          cards.get(shape.dataset.of)?.group.classList.contains("mg-unborn") ?? false,
-        );
+        shape.classList.toggle("mg-unborn", hidden(shape.dataset.of));
+    }
     if (!step) return;
     if (asked) {
       const { group } = cards.get(standsFor.get(step.node)) ?? {};

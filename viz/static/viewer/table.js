@@ -42,7 +42,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     from = 0, // the first that is drawn
     tall = ROW_TALL, // the tallest
     hidden = new Set(), // columns
-    latest = null, // the step and the states that are shown
+    latest, // the step, its state, and that whose values are shown, faint where it is the end's
     rows = new Map(), // those that are drawn
     space = 0, // the height of the box in pixels
     headTall = ROW_TALL,
@@ -125,7 +125,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     const all = [...rows.values()].map((one) => one.row);
     body.replaceChildren(...(long ? [gaps[0], ...all, gaps[1]] : all));
     spaced();
-    if (latest) fill(...latest);
+    fill();
   }
   const spaced = () =>
     [from, ids.length - from - rows.size].forEach((count, i) => {
@@ -189,10 +189,16 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       node = nodes[sizes.indexOf(Math.max(...sizes))];
     return h("i", { class: "mg-reserve", "aria-hidden": "true" }, parts(node));
   };
-  const named = (node) => [nodeName(node), " ", captionOf(node)],
-    lengthOf = (node) => named(node).join("").length;
   const head = tableHead(
-    h("th", { scope: "col" }, t("node"), reserved(named, lengthOf)),
+    h(
+      "th",
+      { scope: "col" },
+      t("node"),
+      reserved(
+        (node) => [nodeName(node), h("small", null, captionOf(node))],
+        (node) => (nodeName(node) + captionOf(node)).length,
+      ),
+    ),
     h(
       "th",
       { scope: "col", class: "mg-made" },
@@ -212,8 +218,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
   reserve();
   build();
 
-  // seen: whose values are shown, faintly where they are those of the end.
-  function fill(step, state, seen) {
+  function fill() {
+    if (!latest) return;
+    const [step, state, seen] = latest;
     for (const element of marked) {
       element.classList.remove("mg-read", "mg-write", "mg-active", "mg-near");
       element.style.inset = "";
@@ -275,7 +282,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     },
     update(...all) {
       latest = all;
-      fill(...all);
+      fill();
     },
     // All rows, where `on`: paper has no scroll bar.
     whole(on) {
@@ -289,6 +296,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     },
     // As much of it as its place has space for; what is still too wide scrolls.
     fit() {
+      box.style.cssText = ""; // rows have their own heights
       table.classList.remove(...TIGHT);
       for (const more of TIGHT)
         if (table.offsetWidth > box.clientWidth) table.classList.add(more);
@@ -296,7 +304,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const most = table.classList.contains("mg-tighter") ? 1 : undefined;
       if (most !== listed) {
         listed = most;
-        if (latest) fill(...latest);
+        fill();
       }
       headTall = head.offsetHeight;
       tall = 1;
@@ -304,7 +312,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       spaced();
       // the box ends with a row
       box.style.cssText = `--mg-head:${headTall + 2}px;--mg-row:${tall}px`;
-      if (latest) fill(...latest);
+      fill();
     },
     levels: TIGHT.length,
     // level: how much tighter it is.
@@ -325,7 +333,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       const id = step && standsFor(step.node);
       if (space !== box.clientHeight) {
         space = box.clientHeight;
-        if (latest) fill(...latest);
+        fill();
       }
       if (id && isLong() && space && !rows.has(id)) drawFrom(ids.indexOf(id) - ROWS_DRAWN);
       const found = rows.get(id);
