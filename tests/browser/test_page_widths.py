@@ -122,6 +122,22 @@ def test_in_two_narrow_columns_the_caption_of_the_graph_is_one_line(show, width)
     assert "keeps values" in caption.inner_text() and caption.bounding_box()["height"] < 40
 
 
+@pytest.mark.parametrize(("width", "seen"), [(1280, 3), (1060, 2), (1000, 1), (900, 0)])
+def test_beside_a_view_the_legend_is_as_long_as_its_line(show, visit, width, seen):
+    """A graph that scrolls had no legend, on a wide screen either (November 2026)."""
+    net = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 2))
+    trace = trace_function(lambda x: (net(x) ** 2).mean(), np.ones((4, 3)), mode="reverse")
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    viewer = show(trace, views=["arrays"], step=len(trace["steps"]))
+    caption = viewer.locator(".mg-left figcaption").bounding_box()
+    boxes = [one.bounding_box() for one in viewer.locator(".mg-left .mg-legend").all()]
+    end = viewer.locator(".mg-zoom").bounding_box()["x"]
+    line = viewer.locator(".mg-marks").bounding_box()
+    inside = [b for b in boxes if b["y"] < line["y"] + line["height"]]
+    assert len(inside) == seen and caption["height"] < 40
+    assert all(b["x"] + b["width"] < end for b in inside), "no word is cut"
+
+
 @pytest.mark.parametrize("spacing", [0.005, 0.01, 0.02, 0.03])
 def test_beside_the_graph_a_table_has_no_bar_for_a_part_of_a_pixel(show, spacing):
     """A bar is as high as half a row."""

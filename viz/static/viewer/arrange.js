@@ -131,7 +131,6 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   // one below the other only where the graph stays comfortable above both
   main.classList.toggle("mg-stack", !found && space > STACKED && widthOf(table.levels) > wide);
   main.classList.toggle("mg-under", Boolean(under));
-  main.classList.toggle("mg-scarce", Boolean(found?.scrolls));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit();

@@ -796,15 +796,20 @@ export function drawGraph(
     stages.length > 0 && generation(0, "stage0"),
     ...stages.map(([name, stage]) => generation(stage, name)),
     nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants),
+  ];
+  const marks = h(
+    "span",
+    { class: "mg-marks" },
     keeping && square("mg-here", "keptMark"),
     keeping && frees && square("mg-freed", "freedMark"),
-  ];
+    legend,
+  );
   const caption = h(
     "figcaption",
     null,
     h("span", null, t("graph")),
     generations,
-    legend,
+    marks,
     h(
       "div",
       { class: "mg-zoom" },
