@@ -52,7 +52,7 @@ def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(
     assert outputs.count() == 1, "the view stands there once, and no address of an object below it"
 
     run(1)
-    status.get_by_text("epoch 200", exact=True).wait_for(timeout=5_000)
+    status.get_by_text("trained up to epoch 200", exact=True).wait_for(timeout=5_000)
     last = page.locator(".mt-root .mt-legend .mt-number").first
     assert (
         last.inner_text() == "0.005" and page.locator(".mt-root output").inner_text() == "epoch 200"
@@ -67,11 +67,11 @@ def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(
     status.get_by_text("running").wait_for(state="detached", timeout=5_000)
     shown = status.inner_text()
     recorded = lab.compute(page, "print(live.epoch, len(live.history.measures['loss'][1]))").split()
-    assert shown == f"epoch {recorded[0]}" and recorded[0] == recorded[1]
+    assert shown == f"trained up to epoch {recorded[0]}" and recorded[0] == recorded[1]
 
     lab.compute(page, "done = False")
     page.evaluate(RUN, 3)
-    status.get_by_text("epoch 90030", exact=True).wait_for(timeout=10_000)
+    status.get_by_text("trained up to epoch 90030", exact=True).wait_for(timeout=10_000)
     busy = page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
     )

@@ -134,6 +134,6 @@ def test_a_students_own_engine_comes_into_lesson_11_and_trains_the_network(lab, 
     assert float(re.search(r"your network is right (\d+\.\d) % of the time", said)[1]) > 90
     student.go_to("own-training")
     visit.page.locator(".jp-OutputArea-output .mt-root .mt-status").get_by_text(
-        "epoch 300", exact=True
+        "trained up to epoch 300", exact=True
     ).wait_for(timeout=20_000)
     visit.assert_clean()

@@ -209,7 +209,7 @@ export function mount(
       .concat(snapshots.slice(-1).map(({ epoch }) => epoch));
     parts.title.textContent = title || t("training");
     parts.status.textContent = last.length
-      ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(Math.max(...last)) })
+      ? t(state.running ? "epochRunning" : "epochEnd", { epoch: text(Math.max(...last)) })
       : t("nothingRecorded");
     const groups = Object.entries(grouped(names)),
       ground = snapshots.length ? null : state.history.landscape, // else it follows the scrubber
