@@ -37,9 +37,15 @@ import { short } from "./numbers.js";
 export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
 export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [short(value)];
 export const heatOf = () => null, heatMap = heatOf, rangeIn = heatOf, pickEntry = heatOf;
+export const wordsOfArrays = () => [];
 """,
     "viewer/array_rows.js": "\nexport const inRows = (tokens) => [tokens];\n",
     "viewer/array_text.js": '\nexport const shapeText = () => "", inline = shapeText;\n',
+    "viewer/explained.js": r"""
+export const explained = (step, t) => [
+  ...new Set(JSON.stringify(step?.formula)?.match(/(?<="fn","text":")(?:where|cast)/g)),
+].map((name) => t(`fn_${name}`)).join("\n");
+""",
     "viewer/summaries.js": """
 import { short } from "./numbers.js";
 export const brief = (value) => short(value), factorText = brief;
@@ -220,7 +226,7 @@ _EMPTY = re.compile(r"[^{};]+\{\}")
 _VARIABLE = re.compile(r"(?<=[{;])(--[\w-]+):[^;{}]*(?:;|(?=\}))")
 _CLASS = re.compile(r"\.(mgx?-[\w-]+)")
 _WORDS_OF_ARRAYS = (  # of single numbers two functions are explained
-    r"fn_(?!where$|cast$)|word_broadcast|(?:ask|not)Shape|shapeOf|ask\w*Element|hintTransposed|cutSummary"
+    r"fn_(?!where$|cast$)|(?:ask|not)Shape|shapeOf|ask\w*Element|hintTransposed|cutSummary"
 )
 _WORDS_OF = {
     "jacobian": "word_jacobian|askEntry", "rounds": "word_round", "stages": r"stage[\dJ]",

@@ -83,7 +83,7 @@ def labels_of(
     lit = [name for name in (step or {}).get("edges", ()) if name in wires]
     parts = (step or {}).get("contribs") or []
     said = [
-        (part["edge"], "× " + factor_text(part["local"]))
+        (part["edge"], "× " + factor_text(part["local"], t))
         for part in parts
         if part.get("local") is not None and part["edge"] in wires
     ]

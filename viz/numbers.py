@@ -83,22 +83,25 @@ def _level(v: float, scale: float) -> str:
 
 
 def spread(value: Any, t: Words | None = None) -> str:
-    """The range of an array's elements, "−1.2 … 3.4"; where all are written alike, "all 1"."""
+    """The range of an array's elements, "−1.2 to 3.4"; where all are written alike, "all 1"."""
     low, high = short(value["min"]), short(value["max"])
-    return (t or words())("allOf", value=low) if low == high else f"{low} … {high}"
+    t = t or words()
+    return t("allOf", value=low) if low == high else t("range", low=low, high=high)
 
 
-def factor_text(value: Any) -> str:
+def factor_text(value: Any, t: Words | None = None) -> str:
     """A local derivative on an edge; of an array of one number this alone."""
     one = value["min"] if isinstance(value, dict) and "min" in value else None
     return (
-        short(one) if one is not None and short(one) == short(value["max"]) else brief(value, 12, 1)
+        short(one)
+        if one is not None and short(one) == short(value["max"])
+        else brief(value, 12, 1, t)
     )
 
 
 def brief(value: Any, most: int = 18, whole: int = WHOLE, t: Words | None = None) -> str:
     """As :func:`short`, but where there is little space: an array of more than ``whole`` elements
-    is shown by its range, "−1.2 … 3.4".
+    is shown by its range, "−1.2 to 3.4".
 
     The number of elements alone decides, never how long their text is, so that all arrays of a
     shape look alike. Where the range is not known, the text of ``short`` is taken up to ``most``

@@ -690,7 +690,7 @@ def test_on_a_phone_what_will_be_found_stands_inside_the_panel(show):
     trace = trace_function(lambda inputs: model(inputs).square().sum(), np.ones((5, 3)))
     viewer = show(trace, 390)
     found = viewer.locator(".mg-found")
-    assert found.count() == 4 and "0.weight: between" in found.nth(2).text_content()
+    assert found.count() == 4 and "0.weight: −" in found.nth(2).text_content()
     cut = """all => all.filter((one) => {
         const range = document.createRange(), box = one.getBoundingClientRect();
         range.selectNodeContents(one);

@@ -4,16 +4,19 @@ message, on the hand tracer's samples.
 
 import json
 import random
+import re
 import struct
 
+import numpy as np
 import pytest
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.numbers import brief, short
+from minigrad.viz.texts import words
 
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch.trace import trace_function
-from tests.browser.conftest import at_each, step_of, to
+from tests.browser.conftest import at_each, step_at, step_of, to
 from tests.helpers.hand_tracer import trace
 from tests.helpers.trace_samples import SEED_CODE, all_samples
 
@@ -125,10 +128,11 @@ def test_the_help_explains_the_words_that_the_page_uses(show, visit):
         assert {*explained(page_of(numbers))} == both - {"adjoint"} | {"round"}
         assert explained(page_of(SAMPLES["seed"])).keys() >= both
         found = explained(page_of(rows))
-        assert {*found} == both - {"tangent"} | {"freed", "broadcast"}
+        assert {*found} == both - {"tangent"} | {"freed", "broadcast", "a to b"}
         assert found["adjoint"].startswith("the result's derivative with respect to a node")
         assert "Jacobian" in explained(page_of(jacobian_trace(lambda x: x * 2, [1.0, 2.0])))
-    assert {*explained(rows, lang="zh")} == {"值", "伴随", "种子", "局部导数", "已释放", "广播"}
+    chinese = {"值", "伴随", "种子", "局部导数", "已释放", "广播", "a 至 b"}
+    assert {*explained(rows, lang="zh")} == chinese
 
 
 def test_keys_for_ends_phases_play_and_help(show, visit):
@@ -862,6 +866,26 @@ def test_what_the_functions_of_a_rule_do_is_told_to_a_tap_and_to_the_keyboard(sh
         assert told.count() == 0, "another step has another formula"
     viewer = show(trace, 1280, step=1)
     assert viewer.locator(".mg-now .mg-means").is_hidden(), "no function, nothing to tell"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_step_whose_sentence_names_a_broadcast_explains_it(show, lang):
+    """Before the functions of its formula; the help has it among its words, and the ranges."""
+    trace = trace_function(lambda x, b: mg.exp(x + b).sum(), np.ones((2, 3)), 0.5, mode="reverse")
+    k = step_at(trace, "adjoint", "b")
+    viewer = show(trace, 1280, step=k, lang=lang)
+    t = words(lang)
+    assert t("fn_broadcast") != "fn_broadcast"
+    viewer.locator(".mg-now .mg-means").click()
+    told = viewer.locator(".mg-formula").get_attribute("title").split("\n")
+    assert told == [t("fn_broadcast"), t("fn_sum")]
+    assert viewer.get_by_text(told[0]).is_visible()
+    to(viewer, step_at(trace, "adjoint", "v1"))
+    assert viewer.locator(".mg-now .mg-means").is_hidden()
+    viewer.locator(".mg-btn-help").click()
+    for name in ("fn_broadcast", "word_range"):
+        for part in re.split(": |：", t(name)):
+            assert viewer.locator(".mg-help").get_by_text(part, exact=True).is_visible()
 
 
 # ---- hosts

@@ -13,9 +13,10 @@ from minigrad.viz.speech import names_of, pass_text, sentence
 from minigrad.viz.texts import LANGUAGES, texts, words
 
 import minigrad as mg
+from minigrad import viz
 from minigrad.trace import text
 from minigrad.watch import trace_function
-from tests.browser.conftest import to
+from tests.browser.conftest import step_at, to
 from tests.helpers.trace_samples import all_samples
 from tests.helpers.trace_sentences import POWERS, kinds_of_sentences
 
@@ -98,9 +99,27 @@ def test_formula_sentence_and_text_form_write_an_array_alike(show):
             shown = viewer.locator(part).first.text_content()
             assert wanted.replace(" ", "") in shown.replace(" ", ""), (lang, part)
         cell = viewer.locator("tr[data-node='v1'] [data-col='g']")
-        assert cell.text_content() == "1e−9 … 4e−9", "a narrow table has the range alone"
+        span = words(lang)("range", low="1e−9", high="4e−9")
+        assert cell.text_content() == span, "a narrow table has the range alone"
         formula = viewer.locator(".mg-formula").inner_text()
         assert "1e−9" in formula and "×" not in formula, "a number alone is written so, too"
+
+
+@pytest.mark.parametrize(("lang", "span"), [("en", "2 to 5"), ("zh", "2 至 5")])
+def test_the_range_of_an_array_has_one_form_everywhere(show, lang, span):
+    """On cards, on edges, in the table, among the results, and in pictures."""
+    x = [2.0, 3.0, 4.0, 4.5, 5.0]
+    trace = trace_function(lambda x, w: (x * w).sum(), x, [6.0, 7.0, 8.0, 9.0, 9.5])
+    k = step_at(trace, "adjoint", "w")
+    viewer = show(trace, lang=lang)
+    assert viewer.locator(".mg-found").last.inner_text().endswith(words(lang)("colon") + span)
+    to(viewer, k)
+    assert viewer.locator("tr[data-node='x'] [data-col='v']").text_content() == span
+    assert span in viewer.locator("g[data-node='x'] [data-col='v']").text_content()
+    assert viewer.locator(".mg-label").all_text_contents() == [f"× {span}"]
+    drawn = viz.to_svg(trace, step=k, lang=lang).replace("\u00a0", " ")
+    picture = re.sub("<[^>]*>", "\n", drawn).split("\n")
+    assert span in picture and f"× {span}" in picture
 
 
 WIDEST = """(svg) => Math.max(...[...svg.querySelectorAll("text")]

@@ -283,7 +283,7 @@ def test_the_still_shows_small_arrays_in_full_and_large_ones_as_heat_maps():
         if re.fullmatch(r"h\d+", p.get("class", ""))
     }
     written = [t.replace("\u00a0", " ") for t in texts(picture)]
-    assert sum(levels.values()) == 54 and "−5 … 8" in written and levels["h8"] == 6
+    assert sum(levels.values()) == 54 and "−5 to 8" in written and levels["h8"] == 6
     width = {
         p.get("class"): float(re.search(r"h([\d.]+)", p.get("d"))[1])
         for p in picture.iter(SVG + "path")

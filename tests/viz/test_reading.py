@@ -8,7 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from minigrad.viz.numbers import brief, short
+from minigrad.viz.numbers import brief, factor_text, short
 from minigrad.viz.reading import (
     TraceError,
     caption,
@@ -19,6 +19,7 @@ from minigrad.viz.reading import (
     runs,
     symbol_runs,
 )
+from minigrad.viz.texts import words
 
 import minigrad.trace
 from minigrad.trace.text import text_of
@@ -65,7 +66,7 @@ def test_a_shown_number_is_near_the_number(value):
 
 def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     long = {"shape": [2, 3], "sample": [0.123, -4.567, 8.9, 1, 2, 3], "min": -4.567, "max": 8.9}
-    assert short(long) == "[[0.123, −4.567, 8.9], [1, 2, 3]]" and brief(long) == "−4.567 … 8.9"
+    assert short(long) == "[[0.123, −4.567, 8.9], [1, 2, 3]]" and brief(long) == "−4.567 to 8.9"
     assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "(2, 3)"
     small = {
         "shape": [2, 2],
@@ -76,9 +77,10 @@ def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     assert brief(small, 4) == "[[−1, −3.718], [0.6321, −1.149]]", (
         "the number of elements decides, not their text"
     )
-    assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 … 2"
+    assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 to 2"
     assert brief({"shape": [5], "sample": [1, 1, 1, 1, 1], "min": 1, "max": 1}) == "all 1"
     assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235−1.235e−7i"
+    assert brief(long, t=words("zh")) == factor_text(long, words("zh")) == "−4.567 至 8.9"
 
 
 def test_formulas_as_text():

@@ -50,11 +50,16 @@ export function linesOf(value, shape, t) {
   return [ranged && value?.sample && "min" in value ? spread(value, t) : brief(value, t)];
 }
 
-// In words, the range of an array of which `text` names it alone; null for any other value.
+// The range of an array of which `text` names it alone; null for any other value.
 export function rangeIn(text, value, t) {
-  const [min, max] = [value?.min, value?.max].map(short);
-  return text === `${min} … ${max}` ? t("between", { min, max }) : null;
+  const [low, high] = [value?.min, value?.max].map(short);
+  return text === t("range", { low, high }) ? t("colon") + text : null;
 }
+// The words of arrays that a Trace's page uses, as in bar.js.
+export const wordsOfArrays = ({ nodes, edges }) => [
+  ["fn_broadcast", edges.some(({ broadcast }) => broadcast)],
+  ["word_range", nodes.some(({ shape }) => shape?.length)],
+];
 
 // The level of a colour in a heat map, and the letter that stands for it.
 export const levelOf = (value, scale) =>

@@ -1,5 +1,6 @@
 // The controls: transport, slider with a lane for each pass, chips, the View menu, help.
 
+import { wordsOfArrays } from "./arrays.js";
 import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf, keeps } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
@@ -29,8 +30,9 @@ const HELP = [
 ];
 
 // The words that a Trace's page uses, each with its meaning: "seed: what …".
-function wordsOf({ columns, steps, edges, blocks, jacobian, ...trace }, t) {
-  const has = (key) => columns.some((c) => c.key === key),
+function wordsOf(trace, t) {
+  const { columns, steps, blocks, jacobian } = trace,
+    has = (key) => columns.some((c) => c.key === key),
     frees = steps.some(({ free }) => free?.length);
   const used = [
     ["word_v", has("v")],
@@ -38,8 +40,8 @@ function wordsOf({ columns, steps, edges, blocks, jacobian, ...trace }, t) {
     ["word_g", has("g")],
     ["word_seed", steps.some(({ phase }) => phase === "seed")],
     ["word_local", has("d") || has("g")],
-    ["word_freed", frees && keeps({ columns, steps, ...trace })],
-    ["word_broadcast", edges.some(({ broadcast }) => broadcast)],
+    ["word_freed", frees && keeps(trace)],
+    ...wordsOfArrays(trace),
     ["word_round", blocks?.some(({ kind }) => kind === "round")],
     ["word_jacobian", jacobian],
   ];

@@ -657,7 +657,7 @@ export function drawGraph(
     for (const { edge, local } of step.contribs ?? [])
       if (local !== undefined && wires.has(edge)) {
         const wire = wires.get(edge);
-        factors.set(wire, [...(factors.get(wire) ?? []), "× " + factorText(local)]);
+        factors.set(wire, [...(factors.get(wire) ?? []), "× " + factorText(local, t)]);
       }
     const said = [...factors].map(([wire, all]) => [wire, all.join(", ")]);
     const spread = (step.edges ?? [])

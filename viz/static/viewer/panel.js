@@ -4,6 +4,7 @@ import { isPhone, windowOf } from "./arrange.js";
 import { rangeIn } from "./arrays.js";
 import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
+import { explained } from "./explained.js";
 import { columnOf, key } from "./fold.js";
 import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./summaries.js";
@@ -121,7 +122,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    formula.title = explained(step?.formula ?? [], t);
+    formula.title = explained(step, t);
     means.hidden = !formula.title;
     const { decides, fails, nonfinite, despite } = step ?? { fails: true };
     const needed = Boolean(decides || fails || nonfinite || despite);
@@ -256,14 +257,4 @@ export function drawPanel(trace, t, stateAt, inputs) {
       fitted(shown);
     },
   };
-}
-
-// What the functions in a formula do, a line each: what a pointer on it shows.
-function explained(tokens, t) {
-  const names = new Set(JSON.stringify(tokens).match(/(?<="t":"fn","text":")\w+/g));
-  return [...names]
-    .map((name) => `fn_${name}`)
-    .filter((key) => t(key) !== key)
-    .map((key) => t(key))
-    .join("\n");
 }

@@ -7,10 +7,11 @@ import { short } from "./numbers.js";
 // From the least to the largest element; where all are written alike that one.
 export function spread({ min, max }, t) {
   const [low, high] = [short(min), short(max)];
-  return low === high ? t("allOf", { value: low }) : `${low} … ${high}`;
+  return low === high ? t("allOf", { value: low }) : t("range", { low, high });
 }
 // As a factor: of an array of one number this alone.
-export const factorText = (value) => brief(value, (name, all) => all.value, 12, 1);
+export const factorText = (value, t) =>
+  brief(value, (name, all) => all.value ?? t(name, all), 12, 1);
 
 // Where there is little space: an array of up to constants.whole elements in full, whatever its
 // numbers; a larger one by its range.
