@@ -459,8 +459,9 @@ def test_the_view_of_a_wide_graph_ends_between_its_nodes(show, size, mode):
 
 
 LINES = """(root) => {
-    const box = root.querySelector(".mg-source .mg-scroll"), pre = box.querySelector("pre");
-    return [(box.clientHeight - 10) / parseFloat(getComputedStyle(pre).lineHeight),
+    const box = root.querySelector(".mg-source .mg-scroll"), code = box.querySelector("code"),
+        tall = parseFloat(getComputedStyle(code).lineHeight), { top } = box.getBoundingClientRect();
+    return [box.clientHeight / tall, (top - code.parentNode.getBoundingClientRect().top) / tall,
         box.scrollHeight - box.clientHeight];
 }"""
 
@@ -473,14 +474,19 @@ def test_no_line_of_the_source_is_cut_where_not_all_are_seen(show):
             x = x + 0.1
         return x
 
-    viewer, more = show(trace_function(far, 0.5, mode="reverse"), 1280, 800), 0
+    viewer, more = show(trace_function(far, 0.5, mode="reverse"), 1280, 800, step=4), 0
+    above = set()
     for height in (620, 664, 700, 720, 768):
         viewer.page.set_viewport_size({"width": 1280, "height": height})
         viewer.page.evaluate("() => new Promise((f) => requestAnimationFrame(() => setTimeout(f)))")
-        lines, below = viewer.evaluate(LINES)
-        assert lines >= 2 and abs(lines - round(lines)) < 0.1, (height, lines)
+        for k in (1, 4):
+            to(viewer, k)
+            lines, first, below = viewer.evaluate(LINES)
+            assert lines >= 2 and abs(lines - round(lines)) < 0.1, (height, lines)
+            assert abs(first - round(first)) < 0.1, (height, first)
+            above.add(round(first))
         more += below > 0
-    assert more >= 3
+    assert more >= 3 and len(above) > 1
 
 
 SPACE = """(root) => {
