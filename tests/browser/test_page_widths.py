@@ -807,6 +807,18 @@ AT_WORK = """(root) => {
 }"""
 
 
+def test_a_network_of_few_nodes_is_in_one_piece_above_its_table_in_a_low_window(show, visit):
+    """It stood in two lines beside its table, and of the second a rim was seen (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    x, w = [[1.0, 2.0], [3.0, 4.0]], [[0.5, -1.0, 2.0], [-0.5, 1.0, 0.0]]
+    viewer = show(trace_function(matmul, x, w, 0.1, mode="reverse"), 1280, 720)
+    scale, right, below = viewer.evaluate(SCALE)
+    assert scale > 0.8 and right <= 0 and below <= 0 and viewer.evaluate(SEEN) == []
+    for k, seen in enumerate(at_each(viewer, range(1, 15), AT_WORK), 1):
+        assert seen["cards"] == [] and seen["rows"] == [], k
+    visit.page.emulate_media(reduced_motion="no-preference")
+
+
 @pytest.mark.parametrize("size", [(1117, 636), (1280, 720), (1280, 800)])
 def test_in_a_low_window_graph_and_table_show_what_a_product_of_arrays_reads(show, visit, size):
     """The first size is that of a notebook in a window of 1280 by 720."""

@@ -58,10 +58,13 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   const narrowest = widthOf(table.levels),
     most = Math.round((inner - BETWEEN) * VIEW_SHARE),
     few = space - LOWEST_TABLE - ITS_HEAD - 2 * BETWEEN; // above a few rows
-  // in a low window beside a graph of which no two lines would be seen above it, and beside one
+  // in a low window beside a graph in lines of which no two would be seen above it, and beside one
   // that would be cut there, at any step; or that would have no place above three rows of the table
   if (
-    (space < LOW && flat.height > space / 3 && narrowest <= side) ||
+    (space < LOW &&
+      flat.height > space / 3 &&
+      narrowest <= side &&
+      graph.scaleIn(inner) < graph.small) ||
     (graph.tallest() * graph.legible > few && narrowest <= most) ||
     space < LOWEST + BETWEEN + LOWEST_TABLE
   )
