@@ -381,17 +381,15 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
     page.keyboard.press("f")
     marked = viewer.locator(".mg-node.mg-differs")
     assert "mg-stage" in viewer.get_attribute("class") and marked.count() == 0
-    legend = viewer.locator(".mg-whose")
-    assert legend.inner_text() == "minigrad ≠ yours", "whose the two numbers are"
-    box, bar = legend.bounding_box(), viewer.locator(".mg-bar").bounding_box()
-    assert box["y"] + box["height"] <= bar["y"] and box["height"] > 14
     page.keyboard.press("PageDown")
     assert marked.count() == 0 and viewer.get_by_text("≠ 2").count() == 0
     page.keyboard.press("PageDown")
     assert marked.count() == 1 and viewer.get_by_text("1.716 ≠ 2").count() > 0
+    verdict = viewer.locator(".mg-verdict")
+    assert verdict.locator("dt").all_inner_texts() == ["minigrad", "yours"], "whose they are"
     page.keyboard.press("Escape")
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    assert legend.is_hidden()
+    assert verdict.is_hidden()
     chinese = viz.compare(reference, overwriting(reference), lang="zh", views=["predict"])
     show(chinese.to_html())
     assert page.locator(".mg-strip .mg-sumup").inner_text() == "做完那一步才说明第一处差异。"
@@ -549,13 +547,64 @@ def test_on_a_stage_upright_the_sentence_about_the_difference_has_the_width(show
         viewer.page.keyboard.press("f")
         viewer.page.locator(".mg-stage:fullscreen").wait_for()
         to(viewer, 99)
-        said = viewer.locator(".mg-verdict p").bounding_box()
-        assert said["width"] > 0.9 * 390 and said["height"] < 844 / 6
+        said = viewer.locator(".mg-verdict > :last-child").bounding_box()
+        assert said["width"] > 0.9 * 390 and said["height"] < 844 / 5
         assert said["y"] + said["height"] < viewer.locator(".mg-bar").bounding_box()["y"]
         assert viewer.locator(".mg-graph").bounding_box()["height"] > 844 / 4
         viewer.page.keyboard.press("f")
         viewer.page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
         viewer.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+
+
+class Swapped(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * x, grad * y
+
+
+def right(a, b, c):
+    return (a * b + mg.sin(c)) * mg.exp(a)
+
+
+def wrong(a, b, c):
+    return (Swapped.apply(a, b) + mg.sin(c)) * mg.exp(a)
+
+
+LETTERS = """e => parseFloat(getComputedStyle(e).fontSize)"""
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_the_stage_has_a_large_graph_and_the_difference_in_one_large_line(show, visit, size):
+    tall = []
+    point = 1.0, 2.0, 0.5
+    alone = trace_function(right, *point, mode="reverse")
+    for what in (alone, viz.compare(right, wrong, *point)):
+        viewer = show(what if isinstance(what, dict) else what.to_html(), *size)
+        visit.page.keyboard.press("f")
+        visit.page.locator(".mg-stage:fullscreen").wait_for()
+        tall.append(viewer.locator(".mg-node[data-node=a] .mg-card").bounding_box()["height"])
+        to(viewer, 99)
+        if isinstance(what, dict):
+            visit.page.evaluate("document.exitFullscreen()")
+    assert tall[1] > 0.75 * tall[0], tall
+    names, values = (viewer.locator(f".mg-verdict {part}") for part in ("dt", "dd"))
+    assert names.all_inner_texts() == ["right", "wrong"]
+    assert [text for text in values.all_inner_texts() if "return" not in text] == [
+        "5.437",
+        "= 2.718 · 2",
+        "2.718",
+    ]
+    assert names.first.evaluate(LETTERS) == values.first.evaluate(LETTERS) >= size[1] / 25
+    lines = {round(one.bounding_box()["y"]) for one in (*names.all(), values.first)}
+    assert max(lines) - min(lines) < 12, "one line"
+    assert viewer.locator(".mg-verdict").bounding_box()["height"] < size[1] / 7
+    visit.page.evaluate("document.exitFullscreen()")
 
 
 def test_the_stage_tells_that_two_traces_agree_at_the_last_step(show, visit, reference):

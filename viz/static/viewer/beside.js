@@ -57,9 +57,10 @@ export function marksBeside({ cells, sums, only, names: [a, b] }, t) {
     .filter(Boolean)
     .join(" · ");
 }
-// Below the graph on the stage, which has nothing else of a comparison.
+// Below the graph on the stage, where nodes are marked; below that stand the names of two values.
 export const legendBeside = ({ beside }, t) =>
-  beside && h("p", { class: "mg-whose" }, marksBeside(beside, t));
+  Object.keys(beside?.only ?? {}).length > 0 &&
+  h("p", { class: "mg-whose" }, marksBeside(beside, t));
 
 // Two values that differ, in one row of a card; text: of one, in one cell of the table, with how
 // many entries do.

@@ -63,10 +63,10 @@ function differenceBox(union, difference, names, told, t, go) {
   // whole: with the lines of code, not the pieces alone
   function code([number, before, piece, after], whole) {
     const text = [whole && before, h("mark", null, piece), whole && after];
-    return h("dd", { class: "mg-made" }, `${number}\u2002`, text);
+    return h("dd", { class: "mg-made mg-codeline" }, `${number}\u2002`, text);
   }
   const value = (name, shown, made, whole, more) =>
-    h("div", null, h("dt", null, name), h("dd", null, shown), made && code(made, whole), more);
+    h("div", null, h("dt", null, name), h("dd", null, shown), more, made && code(made, whole));
   // a contribution's factors
   const factors = (i) => {
     const pair = difference.factors?.[i]?.map((x) => (x < 0 ? `(${short(x)})` : short(x)));
@@ -102,7 +102,9 @@ function differenceBox(union, difference, names, told, t, go) {
     legend = h("p", { class: "mg-pairname" }, marks),
     // what a graph is made of comes after whether the results agree
     above = column ? [parted, sentence] : [sentence, parted],
-    box = h("div", { class: "mg-verdict" }, large(true), h("p", null, told));
+    // of two values the large line says all
+    said = !(known && column) && h("p", null, told),
+    box = h("div", { class: "mg-verdict" }, large(true), said);
   return {
     bar: h("div", { class: "mg-root mg-strip", lang: t.lang }, above, jump, legend),
     box,
