@@ -428,6 +428,22 @@ def test_on_a_phone_a_step_is_told_whole_or_fades_where_there_is_more_below(show
     viewer.page.wait_for_function(f"() => !({told})()[1]")
 
 
+def test_on_a_phone_held_across_the_sentence_of_a_step_is_told_whole(show):
+    """It was cut through its letters at nearly every step (November 2026)."""
+    more = "e => e.querySelector('.mg-now').matches('.mg-more')"
+    traces = [
+        trace_function(lambda x, y: x * y + mg.sin(x), 2.0, 3.0, mode="reverse"),
+        trace_function(
+            lambda A, x: (mg.sin(A @ x) ** 2).sum(), [[1.0, 2.0], [4.0, 5.0]], [1.0, 2.0]
+        ),
+    ]
+    for each in traces:
+        for views in ([], ["predict"]):
+            viewer = show(each, 844, 390, views=views)
+            steps = range(1, len(each["steps"]) + 1)
+            assert not any(at_each(viewer, steps, more)), (each["title"], views)
+
+
 def test_a_line_of_source_stays_one_line_in_a_host_that_wraps_code_and_keeps_off_the_numbers(
     show,
 ):

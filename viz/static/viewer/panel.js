@@ -12,6 +12,7 @@ import { passText, phaseOf, sentence } from "./speech.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   ON_PHONE = 0.23,
+  LOWEST_STEP = 86, // pixels, also in a low window: a formula and two lines of its sentence
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MEASURED = 3, // of the longest sentences, and of the longest formulas
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
@@ -231,7 +232,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       const stage = root.classList.contains("mg-stage"),
         asking = root.querySelector(".mg-beside-controls").offsetHeight,
         share = isPhone(root) ? ON_PHONE : RESERVED,
-        most = stage ? Infinity : share * windowOf(root) - asking / 4,
+        most = stage ? Infinity : Math.max(LOWEST_STEP, share * windowOf(root) - asking / 4),
         place = `${root.clientWidth} ${stage && root.clientHeight} ${most}`;
       if (place === measuredAt) return;
       measuredAt = place;
