@@ -319,6 +319,7 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     box = view.bounding_box()
     assert table.is_hidden() and box["x"] >= place["x"] - place["width"] / 2
     assert box["y"] <= place["y"] and box["y"] + box["height"] < 800
+    viewer.get_by_label("View").click()
     viewer.get_by_role("checkbox", name="Keep the table on screen").check()
     assert table.is_visible() and view.is_visible()
     viewer.get_by_role("checkbox", name="Keep the table on screen").uncheck()

@@ -72,14 +72,15 @@ def move_down(lab, page, number):
 
 def arrange(page, viewer):
     """Opens, closes and chooses things in the viewer of f."""
-    viewer.get_by_label("View", exact=True).click()
-    viewer.get_by_role("checkbox", name="Every step so far").uncheck()
-    viewer.get_by_role("checkbox", name="Cut lens").check()
-    viewer.get_by_role("checkbox", name="Choose the order yourself").check()
+    menu = viewer.get_by_label("View", exact=True)
+    menu.click()
     viewer.get_by_role("checkbox", name="Source code").uncheck()
     viewer.get_by_role("checkbox", name="tangent").uncheck()
-    # the focus moves to the question, which closes the menu
-    viewer.get_by_role("checkbox", name="Predict the next value").check()
+    viewer.get_by_role("checkbox", name="Every step so far").uncheck()
+    for name in ("Cut lens", "Choose the order yourself", "Predict the next value"):
+        if viewer.locator(".mg-popup").is_hidden():  # the view before has closed it
+            menu.click()
+        viewer.get_by_role("checkbox", name=name).check()
     for text in ("0.693", "11", "11"):  # a first wrong answer gets a hint
         viewer.get_by_role("button", name="Last").click()
         viewer.get_by_label("Your answer").fill(text)

@@ -156,6 +156,8 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
         and page.evaluate("document.activeElement.textContent") == "?"
     )
     press(page, "Escape")
+    assert viewer.evaluate("e => e === document.activeElement"), "from a button to the viewer"
+    press(page, "Escape")
     assert page.evaluate("document.activeElement === document.body"), "Esc leaves the viewer"
     press(page, "End")
     assert step_of(viewer) == 23, "keys that no element has are those of the page's one viewer"

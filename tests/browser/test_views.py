@@ -92,7 +92,9 @@ def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
         and "Arrays of this step" not in names
     ), "only what the Trace can show"
     viewer.get_by_role("checkbox", name="The reverse-mode algorithm").check()
+    viewer.get_by_label("View", exact=True).click()
     viewer.get_by_role("checkbox", name="Every step so far").check()
+    viewer.get_by_label("View", exact=True).click()
     opened = viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)")
     assert opened == ["story", "algorithm", "cut"], "always in the same order"
     viewer.locator(".mg-say").click()
@@ -106,6 +108,25 @@ def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
         not viewer.get_by_role("checkbox", name="Cut lens").is_checked()
         and view(viewer, "cut").count() == 0
     )
+
+
+def test_a_view_chosen_closes_the_menu_and_escape_leads_to_the_keys_of_the_viewer(show, visit):
+    """The menu closed for predict mode alone, and Esc then left the viewer (November 2026)."""
+    viewer, page = show(trace_function(f, 2.0, 5.0, mode="reverse")), visit.page
+    menu = viewer.get_by_label("View", exact=True)
+    for name in ("Predict the next value", "The reverse-mode algorithm", "Choose the order"):
+        for on in (True, False):
+            viewer.focus()
+            page.keyboard.press("Home")
+            menu.click()
+            viewer.get_by_role("checkbox", name=name).set_checked(on)
+            assert viewer.locator(".mg-popup").is_hidden(), (name, on)
+            page.keyboard.press("Escape")
+            assert viewer.evaluate("e => e === document.activeElement"), (name, on)
+            page.keyboard.press("ArrowRight")
+            assert step_of(viewer) == 1
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement === document.body"), "once more leaves it"
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1280, 400)])

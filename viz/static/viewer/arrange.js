@@ -2,8 +2,8 @@
 
 // Pixels: the width from which graph and table stand side by side; the least width of the table's
 // column; the space between the columns.
-export const TWO_COLUMNS = 820;
-const PHONE = 560, // as in the stylesheet
+const TWO_COLUMNS = 820,
+  PHONE = 560, // as in the stylesheet
   SIDE_WIDTH = 230,
   BETWEEN = 16,
   ROWS_APART = 12, // between the graph and the source below it, beside the table

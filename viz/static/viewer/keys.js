@@ -27,7 +27,9 @@ export function listenKeys(root, parts) {
   const { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close } = parts;
   function leave() {
     if (stage.on()) stage.leave();
-    else if (!close()) document.activeElement?.blur?.();
+    else if (close()) return;
+    else if (document.activeElement === root) root.blur();
+    else root.focus({ preventScroll: true }); // from what is inside it, to its keys
   }
   // Keys of a step or a phase. On a stage a clicker's keys, Page Down and Page Up, make one step.
   function moving(key) {

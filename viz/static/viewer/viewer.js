@@ -1,6 +1,6 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
-import { arrangeParts, isPhone, TWO_COLUMNS, windowOf } from "./arrange.js";
+import { arrangeParts, isPhone, windowOf } from "./arrange.js";
 import { pickEntry } from "./arrays.js";
 import { markDifference } from "./beside.js";
 import { drawControls } from "./bar.js";
@@ -133,10 +133,8 @@ function show(el, given, options, t) {
     tell();
     if (!settled) return;
     arrange();
-    if (!on) return;
-    // the menu would cover it
-    if (root.clientWidth < TWO_COLUMNS) controls.close();
-    views.bring(name);
+    controls.close(); // the menu would cover it
+    if (on) views.bring(name);
   });
   const mark = () =>
     markDifference(root, graph, options.differs, clock.at(), clock.held() || stage.asks());
