@@ -306,6 +306,34 @@ def test_the_algorithm_shows_line_dictionary_and_graph_of_the_same_step(show, vi
     assert "return" in panel.locator(".mg-line.mg-current code").last.inner_text()
 
 
+def test_the_algorithm_names_the_output_and_no_variable_of_it_is_an_input(show):
+    """y was the result there, and an input of the function (November 2026)."""
+    trace = trace_function(lambda y, v: y * mg.exp(v), 2.0, 0.5, mode="reverse")
+    lines = view(show(trace, views=["algorithm"]), "algorithm").locator(".mg-pseudo code")
+    assert lines.all_inner_texts() == [
+        "grad ← { v2 : [ seed ] }",
+        "for each node u, from the last to the first:",
+        "    u\u0304 ← the sum of the list grad[u]",
+        "    for each input n of u:",
+        "        part ← u\u0304 · ∂u/∂n",
+        "        append part to the list grad[n]",
+        "return n\u0304 ← the sum of grad[n], for each input n",
+    ]
+
+
+def test_the_nodes_to_pick_stay_where_they_are_while_they_are_picked(show):
+    """What a pick sent has more lines than one, or fewer (November 2026)."""
+    trace = trace_function(lambda x, y: (x * y + mg.exp(x)) ** 2, 1.0, 0.5, mode="reverse")
+    panel = view(show(trace, 1280, 720, views=["algorithm", "orders"]), "orders")
+    places = []
+    for node in ("v2", "v4", "v3", "v1", "v2"):
+        pick = panel.locator(f".mg-pick[data-node='{node}']")
+        places.append(pick.evaluate("e => e.offsetTop - e.closest('.mg-inside').offsetTop"))
+        pick.click()
+        places.append(pick.evaluate("e => e.offsetTop - e.closest('.mg-inside').offsetTop"))
+    assert len({*places}) == 1
+
+
 def test_the_cut_carries_the_same_sum_wherever_it_is(show, visit):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, views=["cut"], step=23)
@@ -1007,7 +1035,7 @@ def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
     for node in ("v4", "x1"):  # in the graph: the clock moves, the order stays
         viewer.locator(f".mg-graph .mg-node[data-node='{node}']").click()
         assert panel.is_visible() and panel.locator(".mg-pick.mg-done").count() == 2
-    assert "v5, v3" in panel.locator(".mg-order").inner_text()
+    assert "v5, v3" in panel.locator(".mg-note").inner_text()
 
 
 def test_the_mark_of_a_column_is_no_letter(show):

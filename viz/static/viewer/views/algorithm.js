@@ -66,12 +66,19 @@ export const algorithmView = {
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, width }) {
     const all = events(trace),
-      byId = nodesOf(trace);
+      byId = nodesOf(trace),
+      name = (id) => nodeName(byId.get(id));
+    // in its lines the outputs have their names, and a variable has that of no node
+    const taken = trace.nodes.map(nodeName),
+      [v, u] = [..."vunmkpqr"].filter((letter) => !taken.includes(letter)),
+      seeds = Object.keys(trace.seed?.adjoints ?? {})
+        .map((id) => `${name(id)} : [ ${t("seed")} ]`)
+        .join(", ");
     const lines = Array.from({ length: LINES }, (_, i) =>
       h(
         "li",
         { class: "mg-line", value: i + 1 },
-        h("code", null, t(`algorithm${i}`)),
+        h("code", null, t(`algorithm${i}`, { seeds, v, u })),
         h("span", { class: "mg-hidden" }, ` (${t("line", { i: i + 1 })})`),
       ),
     );
@@ -149,7 +156,7 @@ export const algorithmView = {
           ),
         );
         working.textContent = now?.from
-          ? t("working", { node: nodeName(byId.get(now.from)) })
+          ? t("working", { v, node: name(now.from) })
           : grad.size
             ? ""
             : t("dictionaryEmpty");

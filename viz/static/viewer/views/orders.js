@@ -46,7 +46,7 @@ export const ordersView = {
     const pickable = trace.nodes.map((node) => node.id).filter((id) => sends.has(id));
     const said = h("p", { class: "mg-sumup", role: "status", "aria-live": "polite" }),
       rows = h("tbody"),
-      order = h("p", { class: "mg-order" });
+      order = h("p", { class: "mg-note" });
     const end = stateAt(trace.steps.length),
       bar = (id) => adjointHead(byId.get(id), t);
     let done = (placeOf("orders") ?? []).filter((id) => pickable.includes(id));
@@ -116,9 +116,7 @@ export const ordersView = {
         button.classList.toggle("mg-done", done.includes(id));
         button.setAttribute("aria-pressed", String(done.includes(id)));
       }
-      order.textContent = done.length
-        ? t("ordersSoFar", { order: done.map(name).join(", ") })
-        : t("ordersNone");
+      order.textContent = t("ordersSoFar", { order: done.map(name).join(", ") });
       const ids = trace.nodes.map((node) => node.id).filter((id) => partsOf(id).length);
       rows.replaceChildren(
         ...ids.map((id) =>
@@ -141,11 +139,11 @@ export const ordersView = {
       box: h(
         "div",
         null,
-        said,
-        h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersPick") }, [
+        h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersStart") }, [
           ...buttons.values(),
         ]),
         h("div", { class: "mg-picks" }, shorter("undo", -1), shorter("startOver", 0)),
+        said, // below the buttons: it may have two lines
         order,
         dictionaryTable(t, rows),
       ),

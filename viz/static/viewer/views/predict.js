@@ -273,7 +273,7 @@ function drawForm(t, answer) {
   return {
     box: h(
       "div",
-      { class: "mg-predict" },
+      { class: "mg-predict mg-picks" },
       input,
       button("check", () => answer(input.value)),
       button("showMe", () => answer(null)),
