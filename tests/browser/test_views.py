@@ -487,6 +487,7 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     panel.locator("summary").click()
     kept = panel.locator(".mg-log li").all_inner_texts()
     assert len(kept) == 4 and kept[0].endswith("v1 (value): 0.6931 ✓"), "as the viewer writes it"
+    assert kept[2].endswith("v3 (value): 7 ✗✗"), "wrong at both tries"
     saved = panel.get_by_role("link", name="Download").get_attribute("href")
     assert "%22correct%22%3Afalse" in saved and saved.startswith("data:application/json,")
     viewer.get_by_role("button", name="First").click()

@@ -367,7 +367,7 @@ function drawScore(t, { answers }) {
   const isShown = ({ answer, tries }) => answer === null && tries === 1;
   const line = (a) =>
     `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
-    (isShown(a) ? "—" : `${short(a.answer ?? "—")} ${a.correct ? "✓" : "✗"}`);
+    (isShown(a) ? "—" : `${short(a.answer ?? "—")} ${a.tries > 1 ? "✗" : ""}${a.correct ? "✓" : "✗"}`);
   return {
     box,
     show() {
