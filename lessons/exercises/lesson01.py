@@ -186,8 +186,8 @@ def _is_best(case: Case, got: Any) -> str:
     if ratio <= 1.05:
         return ""
     say = (
-        f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with the"
-        " best one."
+        f"with the step {shown(float(got))} the estimated error is {ratio:.3g} times as large as"
+        " with the best one."
     )
     return beside(say, f"about {tried[errors.argmin()]:.2g}", got)
 

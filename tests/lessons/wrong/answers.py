@@ -102,7 +102,7 @@ LESSON_1 = {
         ),
         "a fixed step": (
             best(lambda f, f2, eps: 1e-8, lambda f, f3, eps: 1e-5),
-            "times as large as with the best one",
+            "the estimated error is",
         ),
         "negative": (best(lambda *a: -root(*a), lambda *a: -cube_root(*a)), "positive number"),
     },
