@@ -273,7 +273,7 @@ function drawForm(t, answer) {
   return {
     box: h(
       "div",
-      { class: "mg-predict mg-picks" },
+      { class: "mg-predict" },
       input,
       button("check", () => answer(input.value)),
       button("showMe", () => answer(null)),
