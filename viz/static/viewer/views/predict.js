@@ -365,9 +365,10 @@ function drawScore(t, { answers }) {
     );
   // a value that was only asked for is no answer; after a wrong one it is
   const isShown = ({ answer, tries }) => answer === null && tries === 1;
+  const marks = ({ tries, correct }) => (tries > 1 ? "✗" : "") + (correct ? "✓" : "✗");
   const line = (a) =>
     `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
-    (isShown(a) ? "—" : `${short(a.answer ?? "—")} ${a.tries > 1 ? "✗" : ""}${a.correct ? "✓" : "✗"}`);
+    (isShown(a) ? "—" : `${short(a.answer ?? "—")} ${marks(a)}`);
   return {
     box,
     show() {
