@@ -535,7 +535,7 @@ def test_answers_are_expressions(show, visit, parts):
     read = parts.evaluate(finite, texts)
     assert read == [pytest.approx(0.6931, abs=1e-3)] * len(numbers) + [None] * 7
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"], step=2)
-    for text, told, step in (("(1+2", "is not a number", 2), ("ln 2", "0.6931 is right", 3)):
+    for text, told, step in (("(1+2", "lacks a bracket", 2), ("ln 2", "0.6931 is right", 3)):
         viewer.get_by_label("Your answer").fill(text)
         visit.page.keyboard.press("Enter")
         assert told in view(viewer, "predict").locator(".mg-sumup").inner_text()

@@ -230,6 +230,7 @@ export const TEXTS = {
     download: "Download the answers",
     notNumber:
       "“{text}” is not a number; write it like 1.5, -2, 3/4, 1e-3, ln 2 or v2bar*v1.",
+    notClosed: "“{text}” lacks a bracket.",
     notYet: "{given} is not right; one more try.",
     hintEnd: "That is the sum at the end; other contributions are yet to come.",
     hintSign: "The size is right, the sign is not.",
@@ -637,6 +638,7 @@ export const TEXTS = {
     answers: "答案记录",
     download: "下载答案",
     notNumber: "“{text}”不是数；请写成 1.5、-2、3/4、1e-3、ln 2 或 v2bar*v1。",
+    notClosed: "“{text}”缺少括号。",
     notYet: "{given} 不对；还可以再试一次。",
     hintEnd: "这是最后的和；还有别的贡献没有到。",
     hintSign: "大小正确，符号不对。",

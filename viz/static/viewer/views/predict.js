@@ -187,7 +187,10 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
     value = said(what.value);
   const read = (typed) => (shape ? readShape(typed) : readNumber(named(typed, stateAt(k)))),
     given = text === null ? null : read(text);
-  if (given === undefined) return { say: [t(shape ? "notShape" : "notNumber", { text })] };
+  if (given === undefined) {
+    const open = text.split("(").length !== text.split(")").length;
+    return { say: [t(shape ? "notShape" : open ? "notClosed" : "notNumber", { text })] };
+  }
   const tries = (quiz.tries.get(k) ?? 0) + 1,
     correct =
       given !== null && (shape ? String(given) === String(what.value) : near(given, what.value)),
