@@ -612,6 +612,14 @@ def test_no_step_moves_the_graph_though_its_formula_is_long(show, views):
             assert all(reached == (more > 0) for _, more, reached in found), "scrolled by keys"
 
 
+def test_a_phone_shows_the_whole_sentence_of_a_step_with_a_long_formula(show):
+    """Its last line was cut, for want of one line (November 2026)."""
+    x = [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]]
+    trace = trace_function(lambda x: (x.reshape(3, 2).T * x).sum(), x, mode="reverse", source="")
+    steps = range(len(trace["steps"]) + 1)
+    assert all(more <= 0 for _, more, _ in at_each(show(trace, 390, 844), steps, GRAPH))
+
+
 def digits(x):
     layers = nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
     return F.cross_entropy(nn.Sequential(*layers)(x), mg.tensor([1]))

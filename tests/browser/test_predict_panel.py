@@ -265,7 +265,8 @@ def test_the_answers_open_over_the_graph_and_move_nothing(show, visit, trace):
 SEEN = """(root, id) => {
     const places = [".mg-graph", `.mg-node[data-node="${id}"] .mg-card`].map((part) =>
         root.querySelector(part).getBoundingClientRect());
-    return places[0].left - 1 <= places[1].left && places[1].right <= places[0].right + 1;
+    return places[0].left - 1 <= places[1].left && places[1].right <= places[0].right + 1
+        && places[0].top - 1 <= places[1].top && places[1].bottom <= places[0].bottom + 1;
 }"""
 
 
@@ -277,3 +278,14 @@ def test_on_a_phone_the_graph_shows_what_the_question_is_about(show, trace):
         viewer = show(trace, 390, 844, views=["predict"], step=k)
         viewer.evaluate("() => new Promise(requestAnimationFrame)")
         assert viewer.evaluate(SEEN, step["node"]), k
+
+
+@pytest.mark.parametrize(("phase", "node"), [("primal", "v1"), ("adjoint", "x2")])
+def test_on_a_phone_the_node_of_the_step_is_whole_beside_what_is_asked_for(
+    show, trace, phase, node
+):
+    """Its card was cut at the edge of the graph, though both fit (November 2026)."""
+    done = [(step["phase"], step["node"]) for step in trace["steps"]].index((phase, node)) + 1
+    viewer = show(trace, 390, 844, views=["predict"], step=done)
+    viewer.evaluate("() => new Promise(requestAnimationFrame)")
+    assert viewer.evaluate(SEEN, node) and viewer.evaluate(SEEN, trace["steps"][done]["node"])

@@ -545,7 +545,7 @@ export function drawGraph(
   // where it is now, or as near as can be to having them in the middle.
   function along(boxes, all, axis, size, space, rim, whole, now) {
     const seen = [],
-      fits = (box) => spread([...seen, box], axis, size) <= space - 2 * rim;
+      fits = (box) => spread([...seen, box], axis, size) <= space - rim;
     for (const box of boxes) if (!seen.length || fits(box)) seen.push(box);
     const [low, high] = ends(seen, axis, size),
       middle = (low + high - space) / 2,

@@ -149,13 +149,13 @@ export function drawPanel(trace, t, stateAt, inputs) {
     if (odd) return t("atStep", { k: steps.indexOf(odd) + 1, say: sentence(odd, t, names) });
     return k ? "" : t(n ? keys : "empty", { n });
   }
-  // On the stage a long formula is written smaller: the graph needs the height. What cannot be
-  // broken is as small as the width asks for.
-  function fitted({ formula, say }) {
+  // On the stage a long formula is written smaller, and the sentence's lines closer together: the
+  // graph needs the height. What cannot be broken is as small as the width asks for.
+  function fitted({ box, formula, say }) {
     const equation = formula.parentElement,
       stage = equation.closest(".mg-stage"),
       tall = () => equation.offsetHeight + say.offsetHeight > stage.clientHeight * STAGE_SHARE;
-    const set = (fit) => equation.style.setProperty("--mg-fit", fit);
+    const set = (fit) => box.style.setProperty("--mg-fit", fit);
     let fit = stage ? 1 : scale;
     set(fit);
     if (!stage) return; // nothing is laid out elsewhere
@@ -226,8 +226,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     },
     // The panel gets the height of the tallest step (of those with the longest sentences and
     // formulas) at this width, so that what is below never moves. Where that is more than a share
-    // of the window, all formulas are written smaller, and what is still too high scrolls. All are
-    // laid out together, beside the viewer, in a copy of its outermost element.
+    // of the window, all formulas are written smaller, with the lines of the sentences closer
+    // together, and what is still too high scrolls. All are laid out together, beside the viewer,
+    // in a copy of its outermost element.
     reserve(root) {
       const stage = root.classList.contains("mg-stage"),
         asking = root.querySelector(".mg-beside-controls").offsetHeight,

@@ -323,7 +323,8 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      graph && sayUnseen(host, !stage.asking() && step, graph.follow(touched(about()), smooth));
+      const seen = [about(), step].flatMap(touched); // what fits of it, from the first
+      graph && sayUnseen(host, !stage.asking() && step, graph.follow(seen, smooth));
       table.follow(step, smooth);
       views.fit(stage.on());
     });
