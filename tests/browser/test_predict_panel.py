@@ -286,6 +286,6 @@ def test_on_a_phone_the_node_of_the_step_is_whole_beside_what_is_asked_for(
 ):
     """Its card was cut at the edge of the graph, though both fit (November 2026)."""
     done = [(step["phase"], step["node"]) for step in trace["steps"]].index((phase, node)) + 1
-    viewer = show(trace, 390, 844, views=["predict"], step=done)
+    viewer = show(trace, 390, 800, views=["predict"], step=done)
     viewer.evaluate("() => new Promise(requestAnimationFrame)")
     assert viewer.evaluate(SEEN, node) and viewer.evaluate(SEEN, trace["steps"][done]["node"])
