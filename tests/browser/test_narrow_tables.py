@@ -224,6 +224,22 @@ def test_long_names_leave_the_columns_of_a_phones_table_in_sight_and_its_rows_wh
     assert {len(cut) for cut in at_each(show(both, 390, 844), steps, CUT_ROWS)} == {1}
 
 
+def test_two_values_of_an_array_that_differ_stand_whole_in_their_row_on_a_phone(show, visit):
+    """Of four lines the box of one row showed two and a half (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    right, wrong = (lambda x, w, by=by: ((x @ w).tanh() * by).sum() for by in (1.25, 1.375))
+    first, second = (trace_function(f, X, W, mode="reverse") for f in (right, wrong))
+    pair = viz.compare(first, second, names=("right", "wrong"), step=len(first["steps"]))
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    viewer = show(pair.to_html())
+    rows = viewer.locator("tbody tr:has(.mg-unlike-value)")
+    assert rows.count() and viewer.locator(".mg-tighter .mg-unlike-value", has_text="[").count()
+    space = viewer.locator(".mg-tablebox").evaluate(
+        "e => e.clientHeight - e.querySelector('thead').offsetHeight"
+    )
+    assert max(rows.evaluate_all("all => all.map(e => e.offsetHeight)")) <= space
+
+
 def test_long_names_of_rounds_are_broken_on_a_phone(show):
     def repeated(x):
         for _ in range(160):

@@ -62,10 +62,10 @@ export const legendBeside = ({ beside }, t) =>
   Object.keys(beside?.only ?? {}).length > 0 &&
   h("p", { class: "mg-whose" }, marksBeside(beside, t));
 
-// Two values that differ, in one row of a card; text: of one, in one cell of the table, with how
-// many entries do.
+// Two values that differ, in one row of a card or a narrow cell; text: of one, in one cell of the
+// table, with how many entries do.
 export function unlikeText(value, other, t, text) {
-  const [at, own, theirs] = apart(value, other, text ?? ((one) => brief(one, t))),
+  const [at, own, theirs] = apart(value, other, text || ((one) => brief(one, t))),
     all = text && other?.apart && other.shape.reduce((a, b) => a * b, 1),
     count = all ? ` (${t("pairCount", { n: other.apart[2], all })})` : "";
   return `${at}${own} ≠ ${theirs}${count}`;
