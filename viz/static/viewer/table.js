@@ -235,7 +235,9 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         const other = theirs.shown(key(source, column), state),
           unlike = value !== undefined && other !== undefined,
           lost = column === "v" && unkept.has(source) ? t("unkept") : "",
-          said = unlike ? unlikeText(value, other, t, !listed && text) : text(value, listed) || lost;
+          said = unlike
+            ? unlikeText(value, other, t, !listed && text)
+            : text(value, listed) || lost;
         cell.classList.toggle("mg-unlike-value", unlike);
         if (cell.ariaHidden !== faint) cell.ariaHidden = faint; // what is read aloud is known
         if (!setText(cell, said)) continue;

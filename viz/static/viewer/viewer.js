@@ -323,7 +323,7 @@ function show(el, given, options, t) {
     attempt(() => {
       panel.reach();
       source?.follow();
-      const seen = [about(), step].flatMap(touched); // what fits of it, from the first
+      const seen = [about(), step].flatMap(touched); // those that fit, in order
       graph && sayUnseen(host, !stage.asking() && step, graph.follow(seen, smooth));
       table.follow(step, smooth);
       views.fit(stage.on());
