@@ -1478,10 +1478,15 @@ def test_where_the_stage_has_one_line_of_code_the_line_of_its_loop_stands_above(
     above, lit = loop.bounding_box(), viewer.locator(".mg-source mark").bounding_box()
     assert above["y"] + above["height"] <= lit["y"] + 2 and above["height"] < 2 * lit["height"]
     axe(visit.page, ".mg-root")
-    last = step_at(found, "primal", found["outputs"][0])
+    source = viewer.locator(".mg-source")
+    box, last = source.bounding_box(), step_at(found, "primal", found["outputs"][0])
     to(viewer, last)
-    assert loop.inner_text().strip() == "" and loop.bounding_box()["height"] == above["height"]
     assert viewer.locator(".mg-source mark").inner_text() == "x + 1"
+    assert loop.is_hidden() and source.bounding_box() == box, "a line more of code, none is blank"
+    assert viewer.locator(".mg-source .mg-scroll").evaluate("e => e.scrollTop") > 0
+    to(viewer, 0)
+    assert loop.is_hidden() and source.bounding_box() == box
+    assert viewer.locator(".mg-source .mg-scroll").evaluate("e => e.scrollTop") == 0
 
 
 def test_where_the_stage_has_four_lines_of_code_the_round_stands_above(show, visit):

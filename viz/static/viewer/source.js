@@ -55,7 +55,8 @@ export function drawSource(trace, t, { move, at }) {
     gutter,
     h("pre", null, text),
   );
-  const longest = Math.max(...lines.map((line) => Array.from(line).length));
+  const longest = Math.max(...lines.map((line) => Array.from(line).length)),
+    own = { "--mg-longest": Math.max(longest, loop.longest), "--mg-rows": lines.length };
   const box = h(
     "figure",
     { class: "mg-box mg-source" },
@@ -63,11 +64,11 @@ export function drawSource(trace, t, { move, at }) {
     loop.box,
     scroll,
   );
-  box.style.setProperty("--mg-longest", Math.max(longest, loop.longest));
+  for (const name in own) box.style.setProperty(name, own[name]);
   const drawn = {
     width: 44 + 7.9 * (longest + String(lines.length + first).length), // letters of 13 pixels
     box,
-    follow: () => bringInto(scroll, text.querySelector("mark")),
+    follow: () => bringInto(scroll, text.querySelector("mark"), at()),
     light(chosen, step, k) {
       const id = chosen ?? about(step),
         line = chosen ? null : step?.line,
@@ -88,7 +89,8 @@ export function drawSource(trace, t, { move, at }) {
   return withOther(trace, drawn, (of) => drawSource(of, t, { move, at }));
 }
 
-// Which round of a loop this is; on the stage, which shows a line or four, with the loop's line.
+// Which round of a loop this is; on the stage, which shows a line or four, with the loop's line,
+// and outside of loops one more line of code.
 function drawLoop({ nodes, blocks }, lines, first, roundsAround) {
   const loops = blocks?.some(({ kind }) => kind === "round"),
     number = h("pre", { class: "mg-gutter" }),
@@ -106,6 +108,7 @@ function drawLoop({ nodes, blocks }, lines, first, roundsAround) {
     show(id, lit) {
       const { told, line } = roundsAround(id),
         above = line === lit ? undefined : lines[line - 1];
+      box && (box.hidden = !told);
       setText(round, told);
       setText(turn, told && BEFORE_ROUND + told);
       setText(head, above ?? "");
@@ -114,8 +117,9 @@ function drawLoop({ nodes, blocks }, lines, first, roundsAround) {
   };
 }
 
-// What is lit into view, inside the source's own box.
-function bringInto(scroll, lit) {
+// What is lit into view, inside the source's own box; before the first step its first line.
+function bringInto(scroll, lit, k) {
+  if (!k) scroll.scrollTop = 0;
   if (!lit) return;
   const { top, bottom, left, right } = lit.getBoundingClientRect(),
     seen = scroll.getBoundingClientRect();
