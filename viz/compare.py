@@ -553,7 +553,7 @@ def _results(
             out.append(None)
             continue
         head = plain(heading_runs(nodes[known])).partition(" = ")[2]
-        cells = state_at(dict(trace), len(trace["steps"])).cells
+        cells = _last_values(trace)
         written = cells.get((own, "v"))
         out.append(head if written is None else f"{head} = {brief(written, 24)}")
     return out

@@ -361,13 +361,13 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
         name: any(node.get(part) for node in nodes)
         for name, part in (("arrays", "shape"), ("element", "terms"), ("buffers", "memory"))
     }
-    names = (str(node.get("name") or "") for node in nodes)
-    has["long"] = has["arrays"] or may_group(trace) or any(len(name) > _LONG_NAME for name in names)
     has["jacobian"] = bool(trace.get("jacobian"))
     has["beside"] = "beside" in trace
     decides = "decides" in told or any("decides" in node for node in nodes)
     has["speech"] = lang != "en" or has["arrays"] or decides or bool(trace.get("passes"))
     has["groups"] = may_group(trace)
+    names = (str(node.get("name") or "") for node in nodes)
+    has["long"] = has["arrays"] or has["groups"] or any(len(name) > _LONG_NAME for name in names)
     has["source"] = bool(str((trace.get("source") or {}).get("code") or "").strip())
     rounds = any(block["kind"] == "round" for block in trace.get("blocks", ()))
     has["rounds"] = rounds and (has["groups"] or has["source"])  # elsewhere they are not shown

@@ -240,19 +240,18 @@ def warnings_told(*, placed: bool = True) -> Iterator[None]:
     """Prints each UserWarning raised inside once, as an error is; others, such as NumPy's, are left
     out, since the Trace explains what they are about. placed: with the file and the line.
     """
-    told: dict[str, None] = {}
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.resetwarnings()
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        try:
             yield
-    finally:
-        for one in warned:
-            place = f"{one.filename}:{one.lineno}: " if placed else ""
-            told[place + as_options(str(one.message))] = None
-        for message in told:
-            complain(message)
+        finally:
+            told: dict[str, None] = {}
+            for one in warned:
+                place = f"{one.filename}:{one.lineno}: " if placed else ""
+                told[place + as_options(str(one.message))] = None
+            for message in told:
+                complain(message)
 
 
 def as_options(message: str) -> str:

@@ -285,6 +285,6 @@ def test_rows_on_a_phone_have_the_compact_padding_of_their_table(show):
     """The phone's rule for the sides undid it above and below: rows of 41 pixels."""
     trace = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, mode="reverse")
     rows = show(trace, 360, 740, step=len(trace["steps"])).locator(".mg-compact tbody tr")
-    paddings = rows.locator("td.mg-num").evaluate_all("all => all.map(e => e.computedStyleMap()"
-        ".get('padding-top').value)")  # fmt: skip
-    assert rows.count() == len(trace["nodes"]) and set(paddings) == {2}
+    look = "all => all.map(e => getComputedStyle(e).paddingTop)"
+    paddings = rows.locator("td.mg-num").evaluate_all(look)
+    assert rows.count() == len(trace["nodes"]) and set(paddings) == {"2px"}

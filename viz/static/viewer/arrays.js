@@ -115,21 +115,23 @@ function entryAt(event, value) {
   const isWritten = String(words.map(([text]) => text)) === String(value.sample.map(short));
   return isWritten ? words.findIndex(([, on]) => on) : -1;
 }
+// The place of an entry, by its number in the order in which a Trace holds them.
+export function placeAt(shape, n) {
+  const place = [];
+  for (const size of shape.toReversed()) {
+    place.unshift(n % size);
+    n = Math.floor(n / size);
+  }
+  return place;
+}
 // Of each node, the place in its arrays that the reader is on.
 export const placesOf = (host) => (host.entries ??= new Map());
 // Whether a click is on an array; if it is on an entry, the reader is on that from now on.
 export function pickEntry(host, id, column, event) {
   const cell = key(id, column),
     value = host.stateAt(host.at()).get(cell) ?? host.stateAt(host.trace.steps.length).get(cell);
-  let rest = value?.sample?.length ? entryAt(event, value) : -1;
-  if (rest >= 0) {
-    const place = value.shape.toReversed().map((size) => {
-      const at = rest % size;
-      rest = (rest - at) / size;
-      return at;
-    });
-    placesOf(host).set(id, place.reverse());
-  }
+  const entry = value?.sample?.length ? entryAt(event, value) : -1;
+  if (entry >= 0) placesOf(host).set(id, placeAt(value.shape, entry));
   return nodesOf(host.trace).get(id).shape?.length > 0;
 }
 

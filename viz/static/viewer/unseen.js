@@ -107,7 +107,8 @@ export function sayUnseen({ graph, trace, t, stateAt, at }, step, [left, top]) {
         const box = around(...place, width + 2 * UNSEEN_CLEAR, UNSEEN_TALL + 2 * UNSEEN_CLEAR);
         return !others.some((other) => meet(box, other));
       };
-    const elsewhere = () => everywhere(seen, width).sort(nearTo(places[0])),
+    let all; // many, so made only where none on the way is free
+    const elsewhere = () => (all ??= everywhere(seen, width).sort(nearTo(places[0]))),
       place =
         places.find(clear(taken)) ??
         elsewhere().find(clear(taken)) ??

@@ -1,5 +1,6 @@
 // What predict mode asks where there are arrays, and a shape as people type it.
 
+import { placeAt } from "../arrays.js";
 import { ordinary } from "../expressions.js";
 
 const WRITTEN_OUT = 16; // elements of an array up to which a Trace holds them all
@@ -18,14 +19,8 @@ export function askedOfArray({ phase, writes }, k, shapes) {
   if (!value.shape) return null; // a complex number
   const whole = known && sizeOf(shape) <= value.sample.length;
   if (ofShape || !whole || !/number|string/.test(typeof value.sample[0])) return ofShape;
-  const at = (7 * k + 3) % value.sample.length,
-    index = [];
-  let rest = at;
-  for (const size of [...shape].reverse()) {
-    index.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return { kind: "element", value: value.sample[at], index, at };
+  const at = (7 * k + 3) % value.sample.length;
+  return { kind: "element", value: value.sample[at], index: placeAt(shape, at), at };
 }
 
 // A shape as people type it: (3, 2), 3x2, [3,2], 3; () for a single number. Undefined for anything
