@@ -31,6 +31,8 @@ from minigrad.core.tensor import Leaf, Tensor
 from minigrad.errors import NoGradientError
 from minigrad.grad_mode import enable_grad
 from minigrad.nn import Module
+from minigrad.observers import observing
+from minigrad.watch.plain_numbers import PlainNumbers
 from minigrad.watch.trace import argument_names
 
 WIDE = 44
@@ -129,7 +131,7 @@ def _run(model: Module, inputs: list[Any]) -> tuple[ModuleCall, Any]:
                 module.register_forward_pre_hook(enter),
                 module.register_forward_hook(leave),
             ]
-        with enable_grad():
+        with enable_grad(), observing(PlainNumbers()):
             result = model(*inputs)
     finally:
         for handle in handles:

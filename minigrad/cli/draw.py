@@ -4,7 +4,6 @@ as a picture or a DOT text.
 
 import argparse
 import sys
-import warnings
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +15,7 @@ from minigrad.cli.options import (
     language_option,
     not_written,
     require_folder,
+    warnings_told,
     with_status,
     wrote,
 )
@@ -28,6 +28,8 @@ from minigrad.cli.target import (
 )
 from minigrad.cli.values import arguments
 from minigrad.core.tensor import Tensor
+from minigrad.observers import observing
+from minigrad.watch.plain_numbers import PlainNumbers
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
@@ -117,11 +119,11 @@ def _drawing(options: argparse.Namespace) -> Any:
         raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
         draw = import_module("minigrad.viz.draw")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings_told():
             if options.groups == "closed":
                 return draw.draw_graph(module, *inputs, limit=options.limit, lang=options.lang)
-            result = formula(*inputs)
+            with observing(PlainNumbers()):
+                result = formula(*inputs)
         if not hasattr(result, "requires_grad"):
             raise UsageError(
                 f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has"

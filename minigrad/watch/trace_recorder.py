@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numbers
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -38,6 +37,7 @@ from .blocks import Blocks, Stack, called_by_users, where_raised
 from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
 from .outside_names import place_of, tensors_in
+from .plain_numbers import warn_of_plain_number
 from .pooling_steps import in_one, position, written_parameters
 from .source_map import SourceMap, is_operation
 from .tangents import tangent_step
@@ -344,20 +344,13 @@ class TraceRecorder(TraceWriter):
             _innermost.recorder = outer
 
     def read(self, tensor: Tensor, kind: str) -> None:
-        """Warn where the traced function makes a plain number of a value that is to be
-        differentiated: `math.sin(x)`, most often. Of a condition that reads it, note what it
-        decides.
+        """Warn where the traced function makes a plain number of a value; of a condition that
+        reads it, note what it decides.
         """
         if kind == "item":
             self._note_decision(tensor, self.map.read)
-        elif tensor.node is not None and not self._reversing:
-            warnings.warn(
-                f"{kind}() makes a plain number of a tensor here, which is a constant to the"
-                " derivative: what is computed from it does not depend on the tensor. Python's"
-                " math functions do so too: write mg.sin(x), mg.exp(x) and so on for those of math."
-                " Where a number is meant, write x.item().",
-                stacklevel=4,
-            )
+        elif not self._reversing:
+            warn_of_plain_number(tensor, kind)
 
     def decided(self, tensor: Tensor) -> None:
         """Note in the condition's own step what an `if` or a `while` does with it."""

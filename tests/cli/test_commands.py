@@ -257,22 +257,24 @@ def test_the_ending_of_the_file_decides_the_format(command, tmp_path, name, begi
         assert text == command("trace", *BAYDIN)[1]
 
 
-@pytest.mark.parametrize("ending", ["txt", "html", "svg"])
-def test_a_plain_number_made_of_an_input_is_warned_of_with_its_line(command, tmp_path, ending):
+@pytest.mark.parametrize(
+    "called", ["trace -o a.txt", "trace -o a.html", "animate -o a.html", "draw -o a.svg"]
+)
+def test_a_plain_number_made_of_an_input_is_warned_of_with_its_line(command, tmp_path, called):
     """`math.sin(c)` gave a page in which c has no adjoint, and not a word."""
+    name, *options, file = called.split()
     mine = tmp_path / "mine.py"
     mine.write_text(
         "import math\nimport warnings\n\ndef f(a, c):\n    warnings.warn('of my own')\n"
         "    return a * math.sin(c) + sum(a * math.sqrt(c) for _ in range(3))\n"
     )
-    status, _, error = command(
-        "trace", f"{mine}:f", "a=1", "c=2", "--mode", "reverse", "-o", str(tmp_path / f"a.{ending}")
-    )
+    status, _, error = command(name, f"{mine}:f", "a=1", "c=2", *options, str(tmp_path / file))
     assert status == 0
     lines = error.splitlines()[:-1]
     assert [re.match(r"minigrad: .*mine\.py:(\d+): ", line)[1] for line in lines] == ["5", "6"]
     assert "float() makes a plain number of a tensor here" in lines[1] and "mg.sin(x)" in lines[1]
-    assert command("trace", "log(x)", "x=-1")[2] == "", "what a Trace explains is not warned of"
+    if name != "animate":  # which needs a file
+        assert command(name, "log(x)", "x=-1")[2] == "", "what a Trace explains is not warned of"
 
 
 def test_format_wins_over_the_ending_of_the_file(command, tmp_path):

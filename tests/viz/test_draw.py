@@ -2,6 +2,7 @@
 that the program gave its tensors.
 """
 
+import math
 import re
 import shutil
 import subprocess
@@ -379,6 +380,16 @@ def test_drawing_a_module_leaves_it_as_it_was():
     with pytest.raises(ValueError, match=r"matmul|affine|shape|fit"):
         model.draw_graph(mg.ones(2, 5))
     assert not any(any(vars(m._call_hooks).values()) for m in model.modules() if m._call_hooks)
+
+
+def test_a_plain_number_that_a_module_makes_is_warned_of():
+    class Sine(mg.nn.Module):
+        def forward(self, x):
+            return x * math.sin(x)
+
+    with pytest.warns(UserWarning, match=r"float\(\) makes a plain number.*mg\.sin") as told:
+        Sine().draw_graph(mg.tensor(2.0))
+    assert [w.filename for w in told] == [__file__]
 
 
 def test_a_module_that_is_called_twice_is_two_boxes():
