@@ -207,7 +207,8 @@ def orbit_picture(numbers: Numbers) -> Picture:
     for body, style in enumerate(("value", "tangent", "adjoint")):
         p.line([place(x) for x in path[::3, body]], style)
         p.dot(*place(path[0, body]), 7, style)
-    p.say(320, 20, f"after T = {numbers[2]:.4f}: {orbit_miss(numbers):.1e} from the start", "bold")
+    miss = f"{orbit_miss(numbers):.1e}".replace("-", "−")
+    p.say(320, 20, f"after T = {numbers[2]:.4f}: {miss} from the start", "bold")
     return p
 
 

@@ -49,7 +49,8 @@ export const explained = (step, t) => [
     "viewer/summaries.js": """
 import { short } from "./numbers.js";
 export const brief = (value) => short(value), factorText = brief;
-export const full = (value) => typeof value === "number" ? String(value) : short(value);
+export const full = (value) =>
+  typeof value === "number" ? String(value).replaceAll("-", "−") : short(value);
 """,
     "views/array_questions.js": """
 export const askedOfArray = ({ writes: [[, , value]] }) =>

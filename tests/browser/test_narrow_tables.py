@@ -166,6 +166,13 @@ def test_a_narrow_table_tells_arrays_by_their_ranges(show, visit):
     assert "[[1, 4]]" in show(listed, 1280).locator("td.mg-num").all_inner_texts(), "elsewhere not"
 
 
+def test_the_title_of_a_cell_gives_all_digits_with_minus_signs(show, visit):
+    viewer = show(trace_function(lambda x: -x * 1e-9, 1.2345678, mode="reverse"))
+    visit.page.keyboard.press("End")
+    titles = viewer.locator("td.mg-num").evaluate_all("all => all.map((one) => one.title)")
+    assert {"−1.2345678", "−1e−9"} <= {*titles}, titles
+
+
 @pytest.mark.parametrize(("lang", "said"), [("en", "all 0.1667"), ("zh", "全为 0.1667")])
 def test_an_array_of_one_number_is_told_by_it(show, lang, said):
     trace = trace_function(lambda x: (x * np.ones((2, 3))).mean(), np.ones((2, 3)), mode="reverse")

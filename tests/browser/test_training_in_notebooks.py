@@ -12,6 +12,7 @@ import pytest
 from minigrad.viz import training
 from minigrad.viz.training import assets
 from minigrad.viz.training.history import GRID
+from minigrad.viz.training.page import plain_table
 
 import minigrad as mg
 from minigrad import nn, viz
@@ -304,6 +305,17 @@ def test_the_network_shows_the_numbers_that_were_recorded(view, history):
     ]
     counts = history.snapshots[-1]["weights"]["2.weight"]["counts"]
     assert [round(bar / max(bars) * max(counts)) for bar in bars] == counts
+
+
+def test_small_numbers_have_minus_signs_throughout_and_no_plus(view):
+    history = viz.History("small and large")
+    for epoch, value in enumerate([-2e-9, 3e30]):
+        history.log(epoch, loss=value)
+    root = view(history)
+    cells = root.locator("td").all_text_contents()
+    assert "−2e−9" in cells and "3e30" in cells
+    plain = plain_table(history)
+    assert "<td>−2e−9</td>" in plain and "<td>3e30</td>" in plain
 
 
 def test_a_logarithmic_axis_can_be_switched(view, history):

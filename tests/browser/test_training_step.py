@@ -41,6 +41,18 @@ def test_the_step_is_told_in_chinese(show):
     assert "更新为" in viewer.locator(".mg-say").inner_text()
 
 
+def test_variables_of_more_than_one_sign_are_italic_as_the_others_are(show):
+    trace = stepped(optim.Adam)
+    viewer = show(trace)
+    to(viewer, len(trace["steps"]))
+    styles = """root => Object.fromEntries([...root.querySelectorAll("mi")].map(
+        (one) => [one.textContent, getComputedStyle(one).fontStyle]))"""
+    found = viewer.evaluate(styles)
+    assert {"w′", "b′", "m̂", "v̂"} <= {one for one, style in found.items() if style == "italic"}
+    # MathML slants a single letter by another glyph, and no name of a function
+    assert found["m"] == found["Δ(Adam)"] == "normal"
+
+
 @pytest.mark.parametrize("kind, times", [(optim.SGD, 1), (optim.Adam, 2)])
 def test_a_minus_with_which_a_line_begins_stands_between_its_neighbours(show, kind, times):
     """The formula of an update breaks before its minus, which is no sign; Adam's breaks again."""

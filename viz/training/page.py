@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 from minigrad.viz.html_document import html_document
+from minigrad.viz.numbers import short
 from minigrad.viz.page import embed, in_frame, kept, options_of
 from minigrad.viz.prepared import prepared
 from minigrad.viz.squeeze import squeezed_style
@@ -76,10 +77,9 @@ def plain_table(history: History, lang: str = "en") -> str:
     t, rows = words(lang), []
     for name, (epochs, values) in history.measures.items():
         if values:
-            cells = "".join(
-                f"<td>{v:.6g}</td>" for v in (values[0], min(values), max(values), values[-1])
-            )
-            rows.append(f"<tr><th>{html.escape(name)}</th><td>{epochs[-1]:g}</td>{cells}</tr>")
+            told = (epochs[-1], values[0], min(values), max(values), values[-1])
+            cells = "".join(f"<td>{short(v)}</td>" for v in told)
+            rows.append(f"<tr><th>{html.escape(name)}</th>{cells}</tr>")
     heads = "".join(
         f"<th>{t(name)}</th>"
         for name in ("measure", "epochWord", "firstValue", "lowest", "highest", "lastValue")

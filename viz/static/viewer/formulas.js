@@ -11,8 +11,10 @@ import { short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
   COMBINING = { dot: "\u0307", bar: "\u0304" };
+const isLong = ({ base }) => Array.from(String(base ?? "")).length > 1;
 // a bar over one letter of phi would read p̄·h·i
-const spans = (label) => label.accent === "bar" && Array.from(String(label.base ?? "")).length > 1;
+const spans = (label) => label.accent === "bar" && isLong(label);
+const looks = (...classes) => classes.filter(Boolean).join(" ") || null;
 const ACCENT_COLUMN = { dot: "d", bar: "g" };
 const RELATION = new Set(["=", "+=", "→", "≈", "←"]),
   SPACED = new Set(constants.spaced);
@@ -20,7 +22,9 @@ const RELATION = new Set(["=", "+=", "→", "≈", "←"]),
 function symbol(token, colour = true) {
   // plain symbols in ink: colour means a tangent or an adjoint
   const column = ACCENT_COLUMN[token.accent];
-  const base = m("mi", { class: spans(token) ? "mg-overline" : null }, String(token.base ?? ""));
+  // of itself MathML slants single letters only
+  const look = looks(isLong(token) && "mg-i", spans(token) && "mg-overline"),
+    base = m("mi", { class: look }, String(token.base ?? ""));
   const body =
     ACCENT[token.accent] && !spans(token)
       ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent]))
@@ -330,11 +334,7 @@ export function svgRuns(pieces) {
       "tspan",
       {
         dy: dy || null,
-        class:
-          [r.italic ? "mg-i" : "", r.over ? "mg-overline" : "", to ? "mg-small" : ""]
-            .filter(Boolean)
-            .join(" ")
-            .trim() || null,
+        class: looks(r.italic && "mg-i", r.over && "mg-overline", to && "mg-small"),
       },
       r.text,
     );

@@ -35,7 +35,7 @@ export const factsOf = (value, t) =>
 
 export function full(value, t) {
   if (value === null || typeof value !== "object" || "re" in value)
-    return typeof value === "number" ? String(value) : short(value);
+    return typeof value === "number" ? String(value).replaceAll("-", "−") : short(value);
   const facts = factsOf(value, t),
     size = (value.shape ?? []).reduce((a, b) => a * b, 1),
     sample = value.sample ?? [];

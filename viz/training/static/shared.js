@@ -6,18 +6,20 @@ import { h } from "../../static/viewer/dom.js";
 export const DASHES = ["", "8 4", "2 4", "10 4 2 4", "4 4"];
 
 const UNFINITE = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+// A number that JavaScript has written, with minus signs and no plus, as in −1e−9 and 2e5.
+export const signed = (written) => written.replaceAll("-", "−").replace("+", "");
 export const num = (v) => (typeof v === "string" ? UNFINITE[v] : v);
 export const text = (v) => {
   const x = num(v);
   if (x === undefined || x === null) return "";
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
   // a count, such as the number of an epoch, is never rounded
-  if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
+  if (Number.isInteger(x) && Math.abs(x) < 1e6) return signed(String(x));
   const shown =
     x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5)
       ? Number(x.toPrecision(3)).toExponential()
       : String(Number(x.toPrecision(4)));
-  return shown.replace("-", "−");
+  return signed(shown);
 };
 
 /** A matrix of 127ths of its scale, as rows of numbers. */

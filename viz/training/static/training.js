@@ -17,7 +17,7 @@ import {
   matricesPicture,
   sizesPicture,
 } from "./pictures.js";
-import { DASHES, matrixOf, num, rgb, text, ticks } from "./shared.js";
+import { DASHES, matrixOf, num, rgb, signed, text, ticks } from "./shared.js";
 
 const LEVELS = 64;
 const SQUARE = "mt-body mt-square";
@@ -616,7 +616,7 @@ export function mount(
     );
   }
   const short = (v) => {
-    const t =
+    const written =
       Math.abs(v) >= 100
         ? v.toPrecision(3)
         : Math.abs(v) >= 0.005
@@ -624,7 +624,7 @@ export function mount(
           : v === 0
             ? "0"
             : v.toExponential(0);
-    return t.replace("-", "−");
+    return signed(written);
   };
 
   // -- the histograms
