@@ -92,11 +92,14 @@ export function placeLabel(text, points, others, busy, boxes, area) {
       far = grown(box, CLEAR);
     let sum = inside(box) ? 0 : 1000;
     const count = (points, area, each) => {
-      for (const p of points) if (!(sum >= best?.cost) && within(p, area)) sum += each;
+      for (const p of points) {
+        if (sum >= best?.cost) return;
+        if (within(p, area)) sum += each;
+      }
     };
+    for (const one of solid) if (meet(near, one)) sum += 5 + covered(near, one) / 10;
     if (mine) count(own, near, 100);
     count(litDots, far, 100);
-    for (const one of solid) if (meet(near, one)) sum += 5 + covered(near, one) / 10;
     count(dots, far, 1);
     return sum;
   };
