@@ -263,6 +263,16 @@ def test_the_space_of_a_part_is_no_style_of_what_is_inside_it(show):
     assert inside_it == row == ""
 
 
+def test_the_heights_of_a_table_are_no_style_of_its_rows(show):
+    """Else each cell gets a new style when groups open; the tightest table alone needs them."""
+    viewer = show(trace_function(f, 2.0, 5.0), 1280, 800)
+    heights = """root => [".mg-tablebox", ".mg-tablebox tr", ".mg-tablebox td"].map(part =>
+        ["--mg-head", "--mg-row"].map(name =>
+            getComputedStyle(root.querySelector(part)).getPropertyValue(name)))"""
+    box, *inside = viewer.evaluate(heights)
+    assert all(size.endswith("px") for size in box) and inside == [["", ""], ["", ""]]
+
+
 def test_the_algorithm_shows_line_dictionary_and_graph_of_the_same_step(show, visit):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["algorithm"])
