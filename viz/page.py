@@ -272,11 +272,18 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
 def page_style(framed: bool, parts: tuple[str, ...] | None = None) -> str:
     """The styles of a page, or of a frame in a notebook. parts: those of a program, as
     :func:`_viewer_of_trace` takes them."""
+    return (_style() if parts is None else _style_of_trace(*parts)) + _style_around(framed)
+
+
+@prepared
+def _style_around(framed: bool) -> str:
+    from minigrad.viz.squeeze import squeezed_style
+
     around = {
         "padding": "5px" if framed else "16px",
         "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
     }
-    return (_style() if parts is None else _style_of_trace(*parts)) + _PAGE_CSS % around
+    return squeezed_style(_PAGE_CSS % around)
 
 
 @prepared
