@@ -103,7 +103,9 @@ class SavedValues:
 
     def _free(self, names: list[str]) -> None:
         """The latest step says whose values are freed; those that were freed before are not named
-        again."""
+        again. An error that ends the Trace frees all that is left, which no step says."""
+        if self._trace.error is not None:
+            return
         gone = [name for name in names if name in self._keeping]
         self._keeping.difference_update(gone)
         if gone:

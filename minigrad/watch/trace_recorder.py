@@ -310,13 +310,16 @@ class TraceRecorder(TraceWriter):
 
     def _refused(self, error: BaseException) -> list[str]:
         """The operands that a function of the library has refused before its operation began:
-        constants, too. Of the functions that were at work, that with most tensors tells them.
+        constants, too, but no plain numbers. Of the functions that were at work, that with most
+        tensors tells them.
         """
         calls = called_by_users(error)
         most: list[Tensor] = max(map(tensors_in, calls[1:]), key=len, default=[])
         self._raised_in = calls[:1]
         names = []
         for tensor in most:
+            if not tensor.shape and not self.found(tensor) and self._outside(tensor)[0] is None:
+                continue  # the library made it of a number
             with suppress(AutogradError):  # made on the way, inside the function
                 names.append(self.name_of(tensor))
         self._raised_in = []

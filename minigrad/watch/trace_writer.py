@@ -212,24 +212,24 @@ class TraceWriter(TraceDocument):
         where: dict[str, Any] = {} if span is None else {"span": span}
         node = self.add_node(name, "op", expr, op=operation, failed=True, **where)
         told = {"type": type(error).__name__, "message": str(error), "node": name}
-        self.error = told | ({} if span is None else {"line": span[0]})
         say = f"This fails: {told['type']}: {told['message']}"
         reads = [[o, "v"] for o in dict.fromkeys(operands)]
         line: dict[str, Any] = {"fails": {k: told[k] for k in ("type", "message")}}
         line |= {} if span is None else {"line": span[0]}
         edges = self.connect(node, list(operands), False)
         self.step("primal", name, edges, reads, [], expr, say, **line)
+        self.error = told | ({} if span is None else {"line": span[0]})
 
     def failure_back(self, error: BaseException, name: str, text: str | None) -> None:
         """The step at which the rule of an operation raised, in the reverse pass. text: of a rule
         that the user wrote, the code that raised; else the operation itself stands there."""
         told = {"type": type(error).__name__, "message": str(error)}
-        self.error = {**told, "node": name}
         node = self.by_id[name]
         node["failed"] = True
         formula = node["expr"] if text is None else [{"t": "text", "text": text}]
         say = f"The reverse pass fails at {name}: {told['type']}: {told['message']}"
         self.step("adjoint", name, [], [[name, "g"]], [], formula, say, fails=told)
+        self.error = {**told, "node": name}
 
     def making_of(self, name: str, real: bool = False) -> Making:
         """How a node is made, for the sentences of its derivatives. real: what it sends is real,

@@ -389,6 +389,7 @@ WEIGHT = mg.ones(3)
         (lambda x: mg.nn.functional.linear(x, mg.ones(2, 3), WEIGHT), ["x", "c1", "WEIGHT"]),
         (lambda x: x.reshape([5]), ["x"]),
         (lambda x: mg.add(x, [1.0, 2.0, 3.0]), ["x", "c1"]),
+        (lambda x: x @ 3.0, ["x"]),  # no plain number, as in every other operation
     ],
 )
 def test_a_refused_operation_has_its_constants_as_operands(f, operands):
@@ -398,6 +399,15 @@ def test_a_refused_operation_has_its_constants_as_operands(f, operands):
     assert [e["src"] for e in trace["edges"] if e["dst"] == last["id"]] == operands
     assert trace["steps"][-1]["reads"] == [[name, "v"] for name in operands]
     assert {n["id"]: n["kind"] for n in trace["nodes"]}[operands[-1]] in ("input", "const")
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_what_an_error_frees_is_told_by_no_step(mode):
+    """The legend of the graph had "freed", and no reverse pass had run."""
+    f = lambda x: mg.tanh(mg.sin(x)) @ 3.0
+    trace = validate(trace_function(f, [0.5], mode=mode, partial=True))
+    assert [n["saved"] for n in trace["nodes"] if "saved" in n] == [["x"], ["v2"]]
+    assert not any("free" in step for step in trace["steps"])
 
 
 def test_what_fails_stands_in_the_round_the_call_and_the_module_in_which_it_fails():
