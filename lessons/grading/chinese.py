@@ -23,10 +23,10 @@ PAGE = {
     "yours": "你的",
     "is it right?": "是否正确",
     "The first wrong node is {node}.": "第一个出错的节点是 {node}。",
-    "The smallest graph that failed, step by step, with the right numbers; those from which yours"
-    " differ are red: right ≠ yours, of arrays the first entry (close and open to play it again)": (
-        "未通过的最小的图，逐步显示正确的数值；与你的数值不同之处为红色，"
-        "写作：正确 ≠ 你的，数组只写第一个不同的元素（关闭再打开可重新播放）"
+    "The smallest graph that failed, step by step, with the right numbers. Where yours differ, both"
+    " are red: right ≠ yours, of an array the first such entry. (Close and reopen to replay it.)": (
+        "未通过的最小的图，逐步显示正确的数值。与你的数值不同之处，两者均为红色："
+        "正确 ≠ 你的；数组只写第一个不同的元素。（关闭再打开可重新播放。）"
     ),
     "Hint {number} of {count}": "提示 {number}/{count}",
     "A first hint: {text}": "第一条提示：{text}",

@@ -223,8 +223,8 @@ def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
 
 
 GRAPH = (
-    "The smallest graph that failed, step by step, with the right numbers; those from which yours"
-    " differ are red: right ≠ yours, of arrays the first entry (close and open to play it again)"
+    "The smallest graph that failed, step by step, with the right numbers. Where yours differ, both"
+    " are red: right ≠ yours, of an array the first such entry. (Close and reopen to replay it.)"
 )
 
 

@@ -37,7 +37,7 @@ class Divergence:
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
     sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
     None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
-    difference or a quotient whose operands are exchanged, how that is written ("x − 3"), or None.
+    difference or a quotient whose operands are swapped, how that is written ("x − 3"), or None.
 
     Of a "structure" the node is None where none surely stands in the place of another. Of a single
     operation that is extra or missing, expected and got are its name and the reference's names of
@@ -115,7 +115,7 @@ def first_difference(
                 ]
                 swapped = _swapped(by_id[node], expected, got, close) if column == "v" else None
                 if swapped is not None:
-                    say += f" That is {swapped}: the operands are exchanged."
+                    say += f" That is {swapped}: the operands are swapped."
                 else:
                     say += _hint(column, expected, got, arrived, close)
                 say += _unseen(*shown) if right == wrong else ""

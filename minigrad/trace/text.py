@@ -64,21 +64,21 @@ EXPLAINED = {
     "outer": "outer(a, b) is the table of all products of an entry of a and an entry of b.",
     "sum": "sum(a, axis k) adds the entries along axis k.",
     "expand": "expand(a, shape s) repeats a until it has the shape s: a broadcast.",
-    "unsqueeze": "unsqueeze(a, axis k) gives a an axis of size 1.",
-    "reshape": "reshape(a, shape s) puts the same entries into the shape s.",
-    "scatter": "scatter(a at i) puts the entries of a at the places i of zeros.",
+    "unsqueeze": "unsqueeze(a, axis k) adds an axis of size 1 to a.",
+    "reshape": "reshape(a, shape s) arranges the same entries in the shape s.",
+    "scatter": "scatter(a at i) puts the entries of a at the positions i of zeros.",
     "cast": (
-        "cast(a, t) gives a the dtype t; a plain number as input is float64, unless all tensors of"
-        " the function have another dtype."
+        "cast(a, t) converts a to the dtype t; a plain number as input is float64, unless all"
+        " tensors of the function have another dtype."
     ),
     "where": "where(c, a, b) takes a where c holds, and b elsewhere.",
-    "one_hot": "one_hot k is 1 at the place k, and 0 elsewhere.",
+    "one_hot": "one_hot k is 1 at position k, and 0 elsewhere.",
     "conv_transpose": "conv_transpose(a, w) adds w, times each entry of a, to its window.",
     "permute": "permute(a, axes 1, 0) puts the axes of a into this order.",
     "standardize": "standardize(a, axis k) gives a the mean 0 and the variance 1 along axis k.",
     "product_of_others": "product_of_others(a, axis k) multiplies the other entries along axis k.",
     "reverse_cumsum": "reverse_cumsum(a, axis k) adds to each entry those after it.",
-    "nll": "nll(a, k) is minus the entry of a at the place k.",
+    "nll": "nll(a, k) is minus the entry of a at position k.",
     "sgn": "sgn a is the sign of a: −1, 0 or 1.",
 }
 """What the functions of arrays in formulas do, a sentence each."""

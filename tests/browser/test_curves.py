@@ -27,7 +27,7 @@ def test_a_step_shows_the_curve_of_its_operation_and_the_tangent_at_the_point(sh
     viewer = show(trace, 1280, 800, step=step_at(trace, "adjoint", "x2"))
     curve = viewer.locator(".mg-now > .mg-curve")
     said = curve.locator("svg").get_attribute("aria-label")
-    assert said == "Curve of v4, at 5 its value is −0.9589 and its slope 0.2837."
+    assert said == "Curve of v4: at 5 its value is −0.9589 and its slope 0.2837."
     points = points_of(curve.locator(".mg-curve-line"))
     place = lambda name: float(curve.locator(".mg-curve-point").get_attribute(name))
     x, y = place("cx"), place("cy")

@@ -86,7 +86,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
         freed = state_at(trace, k).freed
         if "keep" in step:
             again += 1
-            assert f"Computed again, and kept once more: {step['keep'][0]}." in said
+            assert f"Computed again, and kept again: {step['keep'][0]}." in said
         if step["phase"] == "free":
             assert "at the checkpoint's end" in said and "in 1 value (" in said, (
                 "the checkpoint holds its argument alone"
@@ -94,7 +94,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
         if "drops" in step:
             assert (
                 step["drops"] == ["x"]
-                and "holds no longer: x." in said
+                and "no longer holds x." in said
                 and said.startswith("Kept for the adjoints: 0 B in 0 values")
             )
         assert set(hollow) == freed
@@ -138,7 +138,7 @@ def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):
         k = step_of(viewer)
         value, question = steps[k]["writes"][0][2], lens.locator(".mg-question").inner_text()
         assert f"{steps[k]['node']}" in question.replace("\n", "")
-        if question.startswith("Which shape"):
+        if question.startswith("What shape"):
             answer = "x".join(map(str, value["shape"]))
         elif "element [" in question:
             place = [int(v) for v in re.search(r"element \[([\d, ]+)\]", question)[1].split(",")]

@@ -73,7 +73,7 @@ def test_of_the_first_of_several_contributions_the_question_says_so(show, trace)
     viewer = show(trace, views=["predict"], step=parts[0])
     question = viewer.locator(".mg-question").inner_text()
     assert question.startswith("The first of several contributions arrives. What will the adjoint")
-    assert "That is the sum at the end" in answered(viewer, str(final))
+    assert "That is the final sum" in answered(viewer, str(final))
     said = answered(viewer, str(first))
     assert said.startswith("Previous question, adjoint of x2 so far: "), said
     assert viewer.locator(".mg-question").inner_text().count("contribution") == (

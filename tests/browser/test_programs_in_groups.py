@@ -425,7 +425,7 @@ def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(show
 @pytest.mark.parametrize(
     "lang, said",
     [
-        ("en", "The reverse pass fails at v2: InPlaceError. The message stands above."),
+        ("en", "The reverse pass fails at v2: InPlaceError. See the message above."),
         ("zh", "反向传播在 v2 处出错：InPlaceError。错误信息见上方。"),
     ],
 )

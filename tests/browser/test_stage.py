@@ -257,7 +257,7 @@ def test_in_predict_mode_a_clicker_alone_shows_each_value_and_checks_what_is_typ
 @pytest.mark.parametrize(
     ("lang", "both", "alone"),
     [
-        ("en", "1 of 2 right, 1 at the first try. 2 shown.", "1 shown."),
+        ("en", "1 of 2 right, 1 on the first try. 2 shown.", "1 shown."),
         ("zh", "2 题中答对 1 题，其中 1 题一次答对。 2 题直接看了答案。", "1 题直接看了答案。"),
     ],
 )

@@ -365,7 +365,7 @@ def test_predict_mode_and_the_stage_ask_before_the_difference_is_told(show, visi
     assert "must be added" in said.inner_text()
     viewer.get_by_label("View", exact=True).click()
     viewer.get_by_text("Predict the next value").click()
-    assert said.inner_text() == "The first difference is told when its step is done."
+    assert said.inner_text() == "The first difference is shown when its step is done."
     assert page.locator(".mg-strip .mg-parted").is_hidden() and marked.count() == 0
     for _ in range(parts + 1):
         page.get_by_role("button", name="Go there").or_(
@@ -628,7 +628,7 @@ def test_the_page_tells_exchanged_operands_as_python_does(right, value, show, vi
     first = trace_function(right, 2.0, mode="primal")
     second = copy.deepcopy(first)
     second["steps"][-1]["writes"][0][2] = value
-    for lang, told in (("en", "the operands are exchanged."), ("zh", "两个操作数的位置反了。")):
+    for lang, told in (("en", "the operands are swapped."), ("zh", "两个操作数的位置反了。")):
         pair = viz.compare(first, second, lang=lang)
         show(pair.to_html())
         said = visit.page.locator(".mg-strip .mg-sumup").inner_text()

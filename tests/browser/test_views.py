@@ -493,7 +493,7 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     said = "Previous question, value of v3: it is 10.69; you wrote 7."
     assert told.inner_text() == said and step_of(viewer) == 5
     panel.get_by_role("button", name="Show me").click()
-    assert "2 of 3 right, 2 at the first try. 1 shown." in panel.inner_text()
+    assert "2 of 3 right, 2 on the first try. 1 shown." in panel.inner_text()
     panel.locator("summary").click()
     kept = panel.locator(".mg-log li").all_inner_texts()
     assert len(kept) == 4 and kept[0].endswith("v1 (value): 0.6931 ✓"), "as the viewer writes it"
@@ -566,7 +566,7 @@ def test_a_first_wrong_answer_gets_a_hint_by_misconception(show, visit):
         assert step_of(viewer) == k
         viewer.get_by_label("Your answer").fill(str(trace["steps"][k]["writes"][0][2]))
         visit.page.keyboard.press("Enter")
-        assert "1 of 1 right, 0 at the first try" in panel.inner_text()
+        assert "1 of 1 right, 0 on the first try" in panel.inner_text()
         after = (i for i, s in enumerate(trace["steps"]) if i > k and s["phase"] != "seed")
         assert step_of(viewer) == next(after, len(trace["steps"]))
 
@@ -588,7 +588,7 @@ HINTS = [
     ("primal", "v3", "10 ln 2", "That is another operation on these operands."),
     ("adjoint", "x1", "2", "That multiplies by the wrong value."),
     ("adjoint", "x2", "-sin 5", "That multiplies by the function's value, not its derivative."),
-    ("primal", "v3", "11", "Nearly: compute with more digits."),
+    ("primal", "v3", "11", "Close: use more digits."),
     ("tangent", "v5", "5", "Look again at v3 − v4: v̇3 − v̇4"),
     ("tangent", "v2", "0", "That is one of the contributions"),
     ("adjoint", "x2", "17", "Look again at sin x2: v̄4 · cos x2"),
@@ -784,8 +784,8 @@ def test_predict_asks_for_shapes_and_elements_that_are_not_on_the_screen(show, v
     large = np.ones((5, 6))
     product = trace_function(lambda x: (x @ x.T).tanh().sum(0).sum(), large, mode="reverse")
     for trace, asked in (
-        (small, ["the element [", "v2 be", "[", "[", "["]),
-        (product, [*["Which shape"] * 3, "v5 be", "["]),
+        (small, ["will element [", "v2 be", "[", "[", "["]),
+        (product, [*["What shape"] * 3, "v5 be", "["]),
     ):
         viewer = show(trace, views=["predict"])
         panel = view(viewer, "predict")
@@ -963,7 +963,7 @@ def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
             assert f"This step reads {', '.join(step['uses'])}" in text
             reads[k] = step["uses"]
         if step and step.get("free"):
-            assert f"No longer keeping a value: {', '.join(step['free'])}." in text
+            assert f"Freed: the values kept by {', '.join(step['free'])}." in text
     lanes, names = (viewer.locator(part).bounding_box() for part in (".mg-lanes", ".mg-lanenames"))
     assert lanes["height"] == names["height"] > 120, "a picture of two values is no smaller"
     legend = viewer.locator(".mg-lanekey span").all_inner_texts()
@@ -1094,12 +1094,12 @@ def test_arrays_stand_in_cards_and_their_shapes_on_edges(show):
         (
             "en",
             "Nothing has been computed yet; 6 steps follow.",
-            "This step frees memory of v1, and reads and writes no value.",
+            "This step only frees memory of v1.",
         ),
         (
             "zh",
             "尚未计算任何值；接下来有 6 步。",
-            "这一步释放 v1 的内存，不读取也不写入任何值。",
+            "这一步只释放 v1 的内存。",
         ),
     ],
 )

@@ -386,7 +386,7 @@ def test_a_difference_the_other_way_round_is_told_by_its_value_however_it_is_mad
     assert ["v1", "v", -1] in shown and ["v2", "v", -2] in shown, "both values in one card"
     assert (found.kind, found.node, found.column, found.got) == ("value", "v1", "v", -1)
     assert found.say == (
-        "The value of v1 should be 1, but is −1. That is x − 3: the operands are exchanged."
+        "The value of v1 should be 1, but is −1. That is x − 3: the operands are swapped."
     )
 
 
@@ -395,7 +395,7 @@ def test_a_quotient_the_other_way_round_is_told_too():
     x = InSteps(2.0)
     found = first_divergence(reference, viz.trace_of(x * 3.0**-1 + x, names={"x": x}))
     assert (found.kind, found.node) == ("value", "v1")
-    assert found.say.endswith("That is x / 3: the operands are exchanged.")
+    assert found.say.endswith("That is x / 3: the operands are swapped.")
     assert found.swapped == "x / 3"
 
 
