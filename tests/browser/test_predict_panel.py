@@ -66,6 +66,17 @@ def answered(viewer, text):
     return viewer.locator(".mg-asking .mg-sumup").inner_text()
 
 
+def test_a_phone_brings_the_keys_of_every_answer_and_changes_no_letter(show):
+    """A keyboard for decimals has no minus, no slash and no letters on some phones."""
+    found = trace_function(lambda a: mg.sin((a @ a.T).sum()), np.ones((2, 3)))
+    for step in (2, 3):  # a shape, a number
+        field = show(found, 390, 844, views=["predict"], step=step).get_by_label("Your answer")
+        told = {name: field.get_attribute(name) for name in ("type", "inputmode")}
+        assert told == {"type": "text", "inputmode": None}
+        kept = [field.get_attribute(f"auto{what}") for what in ("capitalize", "correct")]
+        assert kept == ["off", "off"] and field.get_attribute("spellcheck") == "false"
+
+
 def test_of_the_first_of_several_contributions_the_question_says_so(show, trace):
     """The adjoint at the end is no mere mistake there, but an answer to another question."""
     parts = [k for k, s in enumerate(trace["steps"]) if s["node"] == "x2" and s.get("contribs")]

@@ -540,16 +540,33 @@ def test_answers_are_expressions(show, visit, parts):
         "0,6931; ln 2; log(2); ln(6)-ln 3; −1·−0.6931; 2 ln √2; 3/2 − 0.8069; 0，6931; ２－1.3069;"
         " 6931·10⁻⁴; log10(2) / log10(e); log2(2) ln 2; 2² arctan(0.1751) ÷ 1; arcsin(0.6389)"
     ).split("; ")
-    texts = [*numbers, "(1+2", "ln", "2 3", "0/0", "toString", " ", "3½"]
+    lists = ["12, -2", "12,-2", "3, −2", "12，-2", "-2, (-2)", "12, 2", "1,5,2", "12,"]
+    texts = [*numbers, "(1+2", "ln", "2 3", "0/0", "toString", " ", "3½", *lists]
     finite = "all => all.map(parts.readNumber).map((v) => Number.isFinite(v) ? v : null)"
     read = parts.evaluate(finite, texts)
-    assert read == [pytest.approx(0.6931, abs=1e-3)] * len(numbers) + [None] * 7
+    assert read == [pytest.approx(0.6931, abs=1e-3)] * len(numbers) + [None] * 15
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"], step=2)
     for text, told, step in (("(1+2", "lacks a bracket", 2), ("ln 2", "0.6931 is right", 3)):
         viewer.get_by_label("Your answer").fill(text)
         visit.page.keyboard.press("Enter")
         assert told in view(viewer, "predict").locator(".mg-sumup").inner_text()
         assert step_of(viewer) == step
+    half = trace_function(lambda x: -x / 2, 1.0)
+    viewer = show(half, views=["predict"], step=len(half["steps"]) - 1)
+    for text, told in (
+        *[(one, "not a number; write it like") for one in ("3, -2", "log(-1)", "1/0", "-e^999")],
+        ("∞", "∞ is not right; one more try."),
+        ("-0,5", "−0.5 is right"),
+    ):
+        viewer.get_by_label("Your answer").fill(text)
+        visit.page.keyboard.press("Enter")
+        assert told in view(viewer, "predict").locator(".mg-sumup").inner_text()
+    endless = trace_function(lambda x: 1 / x, 0.0, mode="reverse")
+    for text in ("1/0", "inf"):
+        viewer = show(endless, views=["predict"], step=1)
+        viewer.get_by_label("Your answer").fill(text)
+        visit.page.keyboard.press("Enter")
+        assert "∞ is right" in view(viewer, "predict").locator(".mg-sumup").inner_text()
 
 
 def test_a_first_wrong_answer_gets_a_hint_by_misconception(show, visit):

@@ -14,7 +14,7 @@ const FUNCTIONS = {
     ...{ inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN },
   };
 const WORD =
-  /\s*((?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?|log(?:10|2)(?=\s*\()|[a-zπ]+|\*\*|\S)/gy;
+  /\s*((?:\d+(?:\.\d*|,\d+)?|[.,]\d+)(?:e[-+]?\d+)?|log(?:10|2)(?=\s*\()|[a-zπ]+|\*\*|\S)/gy;
 const SIGNS = {
   ...{ "–": "-", "**": "^", ":": "/", "÷": "/" },
   ...{ "·": "*", "×": "*", "∙": "*", "⋅": "*" },
@@ -27,7 +27,8 @@ export const ordinary = (text) =>
     .replaceAll("−", "-");
 
 // The value of an expression: 1.5, 0,69, −2, 3/4, 1e-3, ln 2, cos(5), 2·3 − 1, e^2, √2, 2π.
-// Undefined for what is none. A function takes the next factor: cos 5 · 2 is (cos 5) · 2.
+// Undefined for what is none: a decimal comma has a digit behind it, so 12, −2 is a list. A
+// function takes the next factor: cos 5 · 2 is (cos 5) · 2.
 export function readNumber(text) {
   const words = [...ordinary(text.trim().toLowerCase()).matchAll(WORD)].map(
     ([, word]) => SIGNS[word] ?? word,

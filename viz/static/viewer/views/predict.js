@@ -84,7 +84,6 @@ export const predictView = {
       place = `${i} ${here}`;
       form.box.hidden = !here;
       question.show(i, here && quiz.asking[i]);
-      if (here) form.kind(quiz.asking[i].kind);
       score.show();
       const other = place !== before,
         types = (refused || other) && !matchMedia("(pointer: coarse)").matches;
@@ -186,14 +185,15 @@ function judge({ trace, t, stateAt }, quiz, k, text) {
     said = (value) => (shape ? shapeText(value) : short(value)),
     value = said(what.value);
   const read = (typed) => (shape ? readShape(typed) : readNumber(named(typed, stateAt(k)))),
-    given = text === null ? null : read(text);
-  if (given === undefined) {
+    given = text === null ? null : read(text),
+    correct =
+      given !== null && (shape ? String(given) === String(what.value) : near(given, what.value)),
+    endless = !correct && Math.abs(given) === Infinity && !/inf|∞/i.test(text); // 1/0 is no number
+  if (given === undefined || endless) {
     const open = text.split("(").length !== text.split(")").length;
     return { say: [t(shape ? "notShape" : open ? "notClosed" : "notNumber", { text })] };
   }
   const tries = (quiz.tries.get(k) ?? 0) + 1,
-    correct =
-      given !== null && (shape ? String(given) === String(what.value) : near(given, what.value)),
     hint = given === null ? null : misconception(trace, step, given, what, stateAt(k));
   quiz.tries.set(k, tries);
   if (given !== null && !correct && tries === 1)
@@ -257,11 +257,10 @@ function hintText({ edges, steps }, t, hint, step, given) {
 function drawForm(t, answer) {
   const input = h("input", {
     type: "text",
-    inputmode: "decimal",
     class: "mg-answer",
     maxlength: 99,
     "aria-label": t("yourAnswer"),
-    autocomplete: "off",
+    ...{ autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false" },
   });
   const button = (name, onclick) =>
     h("button", { class: "mg-fold", onclick }, t(name));
@@ -281,7 +280,6 @@ function drawForm(t, answer) {
       button("check", () => answer(input.value)),
       button("showMe", () => answer(null)),
     ),
-    kind: (kind) => input.setAttribute("inputmode", kind === "shape" ? "text" : "decimal"),
     again() {
       input.focus(STILL);
       input.select();
