@@ -96,9 +96,7 @@ export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
     "dangling": {"viewer/hatch.js": "\nexport const hatched = () => null;\n"},
     "inflated": {"viewer/inflated.js": "\nexport const inflated = () => null;\n"},
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
-    "rounds": {
-        "viewer/round_keys.js": "\nexport const ROUND_KEYS = [], roundSteps = () => ROUND_KEYS;\n"
-    },
+    "rounds": {"viewer/round_keys.js": "\nexport const ROUND_KEYS = [], toRound = () => null;\n"},
     "unseen": {"viewer/unseen.js": "\nexport const sayUnseen = () => null;\n"},
     "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
 }

@@ -1110,11 +1110,10 @@ def test_a_key_goes_to_the_next_round_of_a_loop_and_with_shift_to_the_previous_o
     page.keyboard.press("f")
     until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
     assert help_.is_visible()
-    for k in ROUNDS[1:]:  # the question first
-        page.keyboard.press("j")
-        assert step_of(viewer) == k - 1 and viewer.locator(".mg-asked-for").count() == 1
-        page.keyboard.press("j")
-        assert step_of(viewer) == k and viewer.locator(".mg-asked-for").count() == 0
+    assert visited("j") == [k - 1 for k in ROUNDS[1:]], "from question to question"
+    assert viewer.locator(".mg-asked-for").count() == 1
+    page.keyboard.press("PageDown")
+    assert step_of(viewer) == ROUNDS[-1] and viewer.locator(".mg-asked-for").count() == 0
     page.keyboard.press("q")
     assert visited("Shift+J") == ROUNDS[-2::-1] and visited("J") == ROUNDS[1:]
     viewer = show(found, 1280, 720, step=2, views=["predict"])
@@ -1131,6 +1130,49 @@ def test_a_key_goes_to_the_next_round_of_a_loop_and_with_shift_to_the_previous_o
     field.fill("1")
     page.keyboard.press("j")
     assert step_of(viewer) == 3 and field.input_value() == "1j", "a letter of what is typed"
+    visit.assert_clean()
+
+
+def one_in_each(x):
+    for _ in range(4):
+        x = mg.sin(x)
+    return x
+
+
+def three_in_each(x):
+    for _ in range(4):
+        x = x * 2 + mg.sin(x)
+    return x
+
+
+@pytest.mark.parametrize(("make", "inside"), [(one_in_each, 1), (three_in_each, 3)])
+def test_on_the_stage_one_press_leads_from_a_rounds_question_to_the_next_rounds(
+    show, visit, make, inside
+):
+    """In both directions; from an answer too, and over the seed, which asks nothing."""
+    found = trace_function(make, 0.5, mode="reverse")
+    viewer, page = show(found, 1280, 720), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+
+    def asked(key):
+        page.keyboard.press(key)
+        assert viewer.locator(".mg-asked-for").count() == 1
+        return step_of(viewer)
+
+    first = [1 + inside * i for i in range(4)]
+    assert [asked("j") for _ in first] == first
+    assert [asked("Shift+J") for _ in first[1:]] == first[-2::-1]
+    page.keyboard.press("PageDown")
+    assert asked("j") == first[1]
+    page.keyboard.press("PageDown")
+    assert asked("Shift+J") == first[0]
+    seed = 1 + inside * 4
+    sent = len([s for s in found["steps"][seed + 1 :] if s["node"] != "x"]) // 3
+    back = [seed + 1 + sent * i for i in range(3)]
+    assert [asked("j") for _ in range(6)] == [*first[1:], *back]
+    assert asked("Shift+J") == back[-2]
     visit.assert_clean()
 
 

@@ -1,6 +1,7 @@
 // Which key does what while the focus is inside a viewer.
 
 import { nodeAt } from "./dom.js";
+import { toRound } from "./round_keys.js";
 
 // A page just opened has no focus anywhere: its keys go to the one viewer that it shows, which
 // shown() gives.
@@ -21,10 +22,10 @@ export function passStage(event, viewer) {
 }
 
 // Listens to the keys of a viewer, and closes its menu at a press elsewhere. marks: the steps at
-// which phases begin; rounds(): those at which rounds of loops do.
+// which phases begin.
 // Long: each key has its line.
 export function listenKeys(root, parts) {
-  const { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close } = parts;
+  const { clock, n, marks, trace, graph, controls, stage, jumpTo, views, close } = parts;
   function leave() {
     if (stage.on()) stage.leave();
     else if (close()) return;
@@ -48,11 +49,6 @@ export function listenKeys(root, parts) {
     }[key];
     return to === undefined ? null : () => clock.move(to);
   }
-  function toRound(back) {
-    const k = clock.at(),
-      to = back ? rounds().findLast((one) => one < k) : rounds().find((one) => one > k);
-    if (to) stage.jump(to);
-  }
   // What a key does here, as a function; null leaves it to the browser.
   function action(e) {
     const { tagName, type, readOnly } = e.target,
@@ -70,7 +66,7 @@ export function listenKeys(root, parts) {
       return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (e.key === "?") return help;
     if (/^f$/i.test(e.key)) return () => stage.set(!stage.on());
-    if (/^j$/i.test(e.key)) return () => toRound(e.shiftKey);
+    if (/^j$/i.test(e.key)) return () => toRound(trace, e.shiftKey, clock, stage);
     if (stage.on() && /^q$/i.test(e.key)) return stage.question;
     if (stage.on() && /^[b.]$/i.test(e.key)) return stage.dark;
     if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);

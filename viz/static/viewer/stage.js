@@ -72,14 +72,8 @@ export function makeStage(root, { steps }, { clock, arrange, redraw, told, answe
     if (asked === null) clock.move(clock.at() - 1);
     else ask(null);
   }
-  // To a step, or to the question before it; predict mode stops at its own.
-  function jump(k) {
-    if (!on || clock.held()) return clock.move(k);
-    clock.move(k - 1);
-    next();
-  }
   return {
-    ...{ set, next, back, jump, lit, leave },
+    ...{ set, next, back, deserves, ask, lit, leave },
     on: () => on,
     asks: () => on && questions,
     question() {

@@ -15,7 +15,6 @@ import { drawPanel } from "./panel.js";
 import { pictureOf, savePicture } from "./picture.js";
 import { problem } from "./problem.js";
 import { keepKeys } from "./quiet.js";
-import { roundSteps } from "./round_keys.js";
 import { drawSource } from "./source.js";
 import { makeStage } from "./stage.js";
 import { drawTable } from "./table.js";
@@ -427,8 +426,7 @@ function show(el, given, options, t) {
     root.focus({ preventScroll: true }); // on a node the arrow keys would walk the graph
     jumpTo(id, e);
   });
-  const rounds = () => roundSteps(trace);
-  listenKeys(root, { clock, n, marks, rounds, graph, controls, stage, jumpTo, views, close });
+  listenKeys(root, { clock, n, marks, trace, graph, controls, stage, jumpTo, views, close });
   const paper = listenPrint(clock, n, table);
 
   // the height changes at many a step; that of a phone's window while its page scrolls
