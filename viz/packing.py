@@ -8,8 +8,9 @@ how many nodes before its own its step names a node; a number's, which of the st
 (those that it writes, and those of its contributions), or after these of ``numbers``, it is. The
 nodes that a step reads and writes are counted from its own, too, its own from that of the step
 before, edges from the last one of the steps before, and an edge's source from its end, which is
-counted from that of the edge before. static/viewer/packed.js undoes it. A round of a loop loses its
-label, which is its number again.
+counted from that of the edge before. An edge loses an id that is "e" and its number; a layout lists
+the boxes of the nodes, ``[x, y, w, h]``, and the points of the edges, in their order. A round of a
+loop loses its label, which is its number again. static/viewer/packed.js undoes it.
 """
 
 from __future__ import annotations
@@ -107,9 +108,12 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         for i, node in enumerate(trace["nodes"])
     ]
     between, end = [], 0
-    for edge in trace["edges"]:
+    for i, edge in enumerate(trace["edges"], 1):
         before, end = end, places[edge["dst"]]
-        between.append({**edge, "src": end - places[edge["src"]], "dst": end - before})
+        one = {**edge, "src": end - places[edge["src"]], "dst": end - before}
+        if edge["id"] == f"e{i}":
+            del one["id"]
+        between.append(one)
     steps, filled, own, last = [], [], 0, 0
     for step in trace["steps"]:
         before, own = own, places[step["node"]]
@@ -133,7 +137,31 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
     lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
+    if layout := trace.get("layout"):
+        lists["layout"] = _listed(layout, places, edges)
     if "blocks" in trace:
         bare = lambda one: {key: v for key, v in one.items() if key != "label"}
         lists["blocks"] = [bare(b) if b["kind"] == "round" else b for b in trace["blocks"]]
     return {**trace, "formulas": templates.found(), **lists}
+
+
+_BOX = frozenset("xywh")
+
+
+def _listed(layout: Mapping[str, Any], nodes: Mapping[str, int], edges: Mapping[str, int]) -> Any:
+    """A layout whose boxes and points are lists; as it is where it has others, or says more."""
+    boxes, wires = layout["nodes"], layout["edges"]
+    if (
+        [*boxes] != [*nodes]
+        or [*wires] != [*edges]
+        or any(box.keys() != _BOX for box in boxes.values())
+        or any(wire.keys() != {"points"} for wire in wires.values())
+    ):
+        return layout
+    listed = [[_short(box[key]) for key in "xywh"] for box in boxes.values()]
+    points = [[[*map(_short, point)] for point in wire["points"]] for wire in wires.values()]
+    return {**layout, "nodes": listed, "edges": points}
+
+
+def _short(length: float) -> float:
+    return int(length) if length == int(length) else length

@@ -42,6 +42,11 @@ def traces():
     tokens = odd["steps"][-1]["formula"]
     tokens += [{**tokens[0], "base": "w"}, {**tokens[0], "more": [1]}, {"t": "sym", "base": "y"}]
     yield odd
+    # an edge of another name, and boxes and wires that say more than their places
+    other = json.dumps(with_layout(trace_function(lambda x: x * x, 3.0))).replace('"e1"', '"first"')
+    yield json.loads(other)
+    yield json.loads(other.replace('{"points"', '{"more": 1, "points"'))
+    yield json.loads(other.replace('"w"', '"more": 1, "w"'))
 
 
 def test_traces_are_the_same_after_packing(visit):

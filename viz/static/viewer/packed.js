@@ -20,7 +20,7 @@ export function fromBase64(text) {
 // Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
 // many it has.
 function unpackedTrace({ formulas, filled: packed, ...trace }) {
-  const { nodes, edges, steps } = trace,
+  const { nodes, edges, steps, layout } = trace,
     numberOf = new Map(nodes.map((node, i) => [node.id, i])),
     packedOf = new Map();
   function formula([template, holes, ...more], own, listed = []) {
@@ -59,10 +59,20 @@ function unpackedTrace({ formulas, filled: packed, ...trace }) {
   let own = 0,
     last = 0,
     end = 0;
-  for (const edge of edges) {
+  edges.forEach((edge, i) => {
     end += edge.dst;
+    edge.id ??= `e${i + 1}`;
     edge.src = nodes[end - edge.src].id;
     edge.dst = nodes[end].id;
+  });
+  if (Array.isArray(layout?.nodes)) {
+    const { nodes: boxes, edges: wires } = layout,
+      named = (ids, made) => Object.fromEntries(ids.map(({ id }, i) => [id, made(i)]));
+    layout.nodes = named(nodes, (i) => {
+      const [x, y, w, h] = boxes[i];
+      return { x, y, w, h };
+    });
+    layout.edges = named(edges, (i) => ({ points: wires[i] }));
   }
   steps.forEach((step, i) => {
     own += step.node;
