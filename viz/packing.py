@@ -107,13 +107,6 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         {**node, "expr": templates.packed(node["expr"], i)} if "expr" in node else node
         for i, node in enumerate(trace["nodes"])
     ]
-    between, end = [], 0
-    for i, edge in enumerate(trace["edges"], 1):
-        before, end = end, places[edge["dst"]]
-        one = {**edge, "src": end - places[edge["src"]], "dst": end - before}
-        if edge["id"] == f"e{i}":
-            del one["id"]
-        between.append(one)
     steps, filled, own, last = [], [], 0, 0
     for step in trace["steps"]:
         before, own = own, places[step["node"]]
@@ -136,13 +129,24 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         filled.append(tokens if tokens is None else templates.packed(tokens, own, listed))
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
-    lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
+    lists = {"nodes": nodes, "edges": _edges(trace["edges"], places), "steps": steps, "filled": filled}
     if layout := trace.get("layout"):
         lists["layout"] = _listed(layout, places, edges)
     if "blocks" in trace:
         bare = lambda one: {key: v for key, v in one.items() if key != "label"}
         lists["blocks"] = [bare(b) if b["kind"] == "round" else b for b in trace["blocks"]]
     return {**trace, "formulas": templates.found(), **lists}
+
+
+def _edges(edges: Sequence[Mapping[str, Any]], nodes: Mapping[str, int]) -> list[dict[str, Any]]:
+    between, end = [], 0
+    for i, edge in enumerate(edges, 1):
+        before, end = end, nodes[edge["dst"]]
+        one = {**edge, "src": end - nodes[edge["src"]], "dst": end - before}
+        if edge["id"] == f"e{i}":
+            del one["id"]
+        between.append(one)
+    return between
 
 
 _BOX = frozenset("xywh")

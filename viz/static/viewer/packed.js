@@ -17,6 +17,9 @@ export function fromBase64(text) {
   return bytes;
 }
 
+const named = (all, listed, made) =>
+  Object.fromEntries(all.map(({ id }, i) => [id, made(listed[i])]));
+
 // Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
 // many it has.
 function unpackedTrace({ formulas, filled: packed, ...trace }) {
@@ -66,13 +69,8 @@ function unpackedTrace({ formulas, filled: packed, ...trace }) {
     edge.dst = nodes[end].id;
   });
   if (Array.isArray(layout?.nodes)) {
-    const { nodes: boxes, edges: wires } = layout,
-      named = (ids, made) => Object.fromEntries(ids.map(({ id }, i) => [id, made(i)]));
-    layout.nodes = named(nodes, (i) => {
-      const [x, y, w, h] = boxes[i];
-      return { x, y, w, h };
-    });
-    layout.edges = named(edges, (i) => ({ points: wires[i] }));
+    layout.nodes = named(nodes, layout.nodes, ([x, y, w, h]) => ({ x, y, w, h }));
+    layout.edges = named(edges, layout.edges, (points) => ({ points }));
   }
   steps.forEach((step, i) => {
     own += step.node;
