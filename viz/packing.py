@@ -129,7 +129,8 @@ def pack(trace: Mapping[str, Any]) -> dict[str, Any]:
         filled.append(tokens if tokens is None else templates.packed(tokens, own, listed))
         steps.append(one)
         last = edges[step["edges"][-1]] if step["edges"] else last
-    lists = {"nodes": nodes, "edges": _edges(trace["edges"], places), "steps": steps, "filled": filled}
+    between = _edges(trace["edges"], places)
+    lists = {"nodes": nodes, "edges": between, "steps": steps, "filled": filled}
     if layout := trace.get("layout"):
         lists["layout"] = _listed(layout, places, edges)
     if "blocks" in trace:

@@ -20,10 +20,24 @@ export function fromBase64(text) {
 const named = (all, listed, made) =>
   Object.fromEntries(all.map(({ id }, i) => [id, made(listed[i])]));
 
+// The edges, and the places of nodes and edges.
+function unpackEdges({ nodes, edges, layout }) {
+  let end = 0;
+  edges.forEach((edge, i) => {
+    end += edge.dst;
+    edge.id ??= `e${i + 1}`;
+    edge.src = nodes[end - edge.src].id;
+    edge.dst = nodes[end].id;
+  });
+  if (!Array.isArray(layout?.nodes)) return;
+  layout.nodes = named(nodes, layout.nodes, ([x, y, w, h]) => ({ x, y, w, h }));
+  layout.edges = named(edges, layout.edges, (points) => ({ points }));
+}
+
 // Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
 // many it has.
 function unpackedTrace({ formulas, filled: packed, ...trace }) {
-  const { nodes, edges, steps, layout } = trace,
+  const { nodes, edges, steps } = trace,
     numberOf = new Map(nodes.map((node, i) => [node.id, i])),
     packedOf = new Map();
   function formula([template, holes, ...more], own, listed = []) {
@@ -60,18 +74,8 @@ function unpackedTrace({ formulas, filled: packed, ...trace }) {
     if (node.expr) node.expr = formula(node.expr, i);
   });
   let own = 0,
-    last = 0,
-    end = 0;
-  edges.forEach((edge, i) => {
-    end += edge.dst;
-    edge.id ??= `e${i + 1}`;
-    edge.src = nodes[end - edge.src].id;
-    edge.dst = nodes[end].id;
-  });
-  if (Array.isArray(layout?.nodes)) {
-    layout.nodes = named(nodes, layout.nodes, ([x, y, w, h]) => ({ x, y, w, h }));
-    layout.edges = named(edges, layout.edges, (points) => ({ points }));
-  }
+    last = 0;
+  unpackEdges(trace);
   steps.forEach((step, i) => {
     own += step.node;
     step.node = nodes[own].id;
