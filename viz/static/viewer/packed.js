@@ -17,7 +17,7 @@ export function fromBase64(text) {
   return bytes;
 }
 
-const named = (all, listed, made) =>
+const listedById = (all, listed, made) =>
   Object.fromEntries(all.map(({ id }, i) => [id, made(listed[i])]));
 
 // The edges, and the places of nodes and edges.
@@ -30,8 +30,8 @@ function unpackEdges({ nodes, edges, layout }) {
     edge.dst = nodes[end].id;
   });
   if (!Array.isArray(layout?.nodes)) return;
-  layout.nodes = named(nodes, layout.nodes, ([x, y, w, h]) => ({ x, y, w, h }));
-  layout.edges = named(edges, layout.edges, (points) => ({ points }));
+  layout.nodes = listedById(nodes, layout.nodes, ([x, y, w, h]) => ({ x, y, w, h }));
+  layout.edges = listedById(edges, layout.edges, (points) => ({ points }));
 }
 
 // Of thousands of steps few are shown: a step's formula is filled in when it is read. tokens: how
