@@ -3,6 +3,7 @@ in the table's place.
 """
 
 import contextlib
+import io
 import itertools
 import re
 
@@ -457,6 +458,33 @@ def test_the_view_of_a_wide_graph_ends_between_its_nodes(show, size, mode):
     at_ends = at_each(viewer, range(len(trace["steps"]) + 1), AT_ENDS)
     assert sum(cut for cut, _ in at_ends) <= len(at_ends) // 8
     assert not any(lost for _, lost in at_ends), "what a step reads and writes is whole"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_code_that_goes_on_to_the_right_fades_at_the_edge(show, visit, dark):
+    """It was cut within a letter, and looked like all of the line."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    visit.page.emulate_media(color_scheme="dark" if dark else "light")
+    code = f"def f(x):\n    return mg.sin(x)  # {'m' * 400}"
+    viewer = show({**trace_function(mg.sin, 0.5), "source": {"code": code}}, 1280, 800)
+    box = viewer.locator(".mg-source .mg-scroll")
+
+    def ink():
+        """How far the darkest and the lightest pixel are apart at the edge and before the fade."""
+        found = image.open(io.BytesIO(box.screenshot())).convert("L")
+        strips = [
+            found.crop((found.width - right, 21, found.width - right + 3, 40)) for right in (4, 40)
+        ]
+        return [high - low for low, high in (strip.getextrema() for strip in strips)]
+
+    for left in (0, 100, 113):
+        box.evaluate("(e, left) => e.scrollLeft = left", left)
+        edge, inside = ink()
+        assert edge < 12 and inside > 100, (left, edge, inside)
+    box.evaluate("e => e.scrollLeft = e.scrollWidth")
+    letters = "e => e.getBoundingClientRect().right"
+    last = box.locator("code").evaluate(letters)
+    assert last <= box.evaluate(letters) - 13, "at its end nothing of it is below the fade"
 
 
 LINES = """(root) => {

@@ -125,7 +125,7 @@ function bringInto(scroll, lit, k) {
     seen = scroll.getBoundingClientRect();
   // the beginning of the line too, where both fit
   const numbers = scroll.firstChild.offsetWidth;
-  scroll.scrollLeft += Math.min(right + 8 - seen.right, left - numbers - 4 - seen.left);
+  scroll.scrollLeft += Math.min(right + 14 - seen.right, left - numbers - 4 - seen.left);
   if (top >= seen.top && bottom <= seen.bottom) return;
   const line = parseFloat(getComputedStyle(lit).lineHeight), // the first one stands there whole
     to = scroll.scrollTop + (top + bottom - seen.top - seen.bottom) / 2;
