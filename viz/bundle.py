@@ -90,6 +90,7 @@ INSTEAD = {
         "viewer/groups.js": """
 export const groupTree = () => null, operationsIn = groupTree, openAtFirst = groupTree;
 export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
+export const rowsOf = groupTree, groupRow = groupTree;
 """,
         "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
     },

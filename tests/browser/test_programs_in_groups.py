@@ -177,6 +177,33 @@ def test_a_row_of_the_table_is_set_in_as_far_as_it_is_nested(show):
     assert left[traced["steps"][9]["node"]] == max(left.values())
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_an_open_group_has_a_heading_in_the_table(show, size):
+    """Where its rows began could not be told from the table."""
+
+    def rounds(x):
+        for _ in range(50):
+            x = mg.sin(x) * 0.5 + 1
+        return x * x
+
+    trace = trace_function(rounds, 0.4, mode="reverse")
+    viewer = show(trace, *size)
+    to(viewer, 90)  # of round 30
+    told = """root => [...root.querySelectorAll("tbody tr")].map((row) => [
+        row.querySelector("button").textContent,
+        [...row.querySelectorAll("td.mg-num")].filter((cell) => cell.textContent).length])"""
+    rows = viewer.evaluate(told)
+    heads = [name for name, _ in rows if name.startswith("▾")]
+    open_ones = viewer.locator(".mg-crumbs .mg-fold").all_text_contents()
+    assert heads == open_ones and len(heads) == 3, "those around the step"
+    at = rows.index([heads[-1], 0])
+    assert rows[at + 1][0] == "v88" and rows[at - 1][0] == "▸ round 29 of 50"
+    assert all(count == 0 for name, count in rows if name.startswith("▾"))
+    viewer.get_by_role("button", name=heads[1], exact=True).last.click()
+    names = [name for name, _ in viewer.evaluate(told)]
+    assert heads[1].replace("▾", "▸") in names and "v88" not in names
+
+
 def test_rounds_of_one_call_each_are_named_as_rounds_inside_other_rounds_too(show):
     trace = trace_function(nested, 0.5, 1.5, mode="reverse")
     labels = [group.label for group in Tree(trace).groups.values()]

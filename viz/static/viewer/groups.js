@@ -5,6 +5,7 @@
 // whatever is open: edges lead from older to younger.
 
 import constants from "./constants.json" with { type: "json" };
+import { h } from "./dom.js";
 import { nodesOf } from "./fold.js";
 import { blockPath, roundText } from "./rounds.js";
 
@@ -41,6 +42,44 @@ export function groupTree(trace, t) {
   };
   under(items, 1);
   return { items, groups: make.groups, count: nodes.length, depths };
+}
+
+// The ids of the table's rows: those of what is shown, and of an open group before its items.
+export function rowsOf(graph) {
+  if (!graph?.tree) return null;
+  const seen = new Set(graph.shown()),
+    visit = (items) =>
+      items.flatMap((item) => [
+        item,
+        ...(seen.has(item) ? [] : visit(graph.tree.groups.get(item).items)),
+      ]);
+  return visit(graph.tree.items);
+}
+
+// The row of a group: with the values of its last node, or of an open one a heading without.
+export function groupRow(group, cells, graph, jumpTo, byId, t) {
+  const open = graph.stands(group.last) !== group.id;
+  const button = {
+    class: "mg-jump",
+    tabindex: "-1",
+    title: t(open ? "close" : "press_open"),
+    onclick: () => jumpTo(group.id),
+  };
+  const all = [
+    h("td", { class: "mg-made" }, operationsIn(group, byId, t)),
+    ...cells.values(),
+  ];
+  if (open) cells.clear();
+  return h(
+    "tr",
+    { "data-node": group.id, class: "mg-grouprow" },
+    h(
+      "th",
+      { scope: "row", colspan: open && all.length + 1 },
+      h("button", button, `${open ? "▾" : "▸"} ${group.label}`),
+    ),
+    !open && all,
+  );
 }
 
 // A row of the table is set in as far as its item is nested.

@@ -15,7 +15,7 @@ import {
   plain,
   runs,
 } from "./formulas.js";
-import { operationsIn, setIn } from "./groups.js";
+import { groupRow, rowsOf, setIn } from "./groups.js";
 import { isOdd } from "./numbers.js";
 import { brief, full } from "./summaries.js";
 
@@ -81,23 +81,8 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
       ...cells,
     );
   }
-  function groupRow(id, group, cells) {
-    const button = {
-      class: "mg-jump",
-      tabindex: "-1",
-      title: t("press_open"),
-      onclick: () => jumpTo(id),
-    };
-    return h(
-      "tr",
-      { "data-node": id, class: "mg-grouprow" },
-      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)),
-      h("td", { class: "mg-made" }, operationsIn(group, byId, t)),
-      ...cells,
-    );
-  }
   function build() {
-    ids = graph?.shown() ?? nodes.map((node) => node.id);
+    ids = rowsOf(graph) ?? nodes.map((node) => node.id);
     drawFrom(from);
   }
   const isLong = () => ids.length > 2 * ROWS_DRAWN && !whole;
@@ -117,7 +102,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
         ]),
       );
       const row = group
-        ? groupRow(id, group, cells.values())
+        ? groupRow(group, cells, graph, jumpTo, byId, t)
         : nodeRow(byId.get(id), cells.values());
       setIn(row, graph, id);
       rows.set(id, { row, cells, source: group ? group.last : id });
