@@ -20,7 +20,7 @@ installed: a DOT text, in which operations have their names instead of formulas.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -34,6 +34,7 @@ from minigrad.viz.recorded_nodes import (
     Symbols,
     called,
     formula,
+    is_number,
     result_of,
     settings,
     stages_of,
@@ -160,7 +161,7 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
             hidden.add(view)
             number[view] = number[id(leaf)]
     shown = [node for node in nodes if id(node) not in hidden]
-    symbols = Symbols(nodes, views, known.of_node, known.of_array)
+    symbols = Symbols(nodes, views, t, known.of_node, known.of_array)
     for node in shown:
         run = stages.get(id(node), [node])
         read_as = [one.shape for one in nodes if views.get(id(one)) is node and id(one) in hidden]
@@ -169,7 +170,6 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
         single = node is root and tensor.array.size == 1 and not isinstance(node, Leaf)
         value = _value(tensor.array) if single else ""
         more = [f"→ {tuple(shape)}" for shape in dict.fromkeys(read_as)]
-        more += dict.fromkeys(line for stage in run for line in _saved(stage, known, t))
         facts = _facts(node)
         box.lines = [*box.lines, *filter(None, [", ".join(filter(None, (value, facts)))]), *more]
         facts, own = facts if box.shape else "", ""
@@ -184,6 +184,8 @@ def _history(tensor: Tensor, known: TensorNames, limit: int, fold: Module | None
         box = drawn.boxes[number[id(node)]] if id(node) in number else None
         if box is not None and box.kind == "group" and id(node) in symbols.names:
             box.small = result_of(box.lines[1:], symbols.names[id(node)])
+    runs = [(drawn.boxes[number[id(node)]], stages.get(id(node), [node])) for node in shown]
+    _add_saved(runs, drawn.boxes[number[id(root)]], symbols, t)
     drawn.edges = [
         (number[id(parent)], number[id(node)])
         for node in nodes
@@ -250,31 +252,63 @@ def _of_one(node: Any) -> Any:
     return getattr(node, "shape", ()) if not isinstance(getattr(node, "dtype", ()), tuple) else ()
 
 
-def _saved(node: Any, known: TensorNames, t: Words) -> list[str]:
-    """A line for each array that the operation keeps for backward."""
-    if not isinstance(node, OpNode) or not node.plan.keeps_values:
-        return []
-    if node.saved is None:
-        return [t("drawFreed")]
+def _add_saved(
+    runs: Sequence[tuple[DrawnBox, Sequence[Any]]], root: DrawnBox, symbols: Symbols, t: Words
+) -> None:
+    """What operations save, in their labels and on their cards: there by the names of the formula.
+    Where all of it is freed, the result says so. runs: the boxes, each with its stages."""
+    stages = [stage for _, run in runs for stage in run if isinstance(stage, OpNode)]
+    keepers = [stage for stage in stages if stage.plan.keeps_values]
+    if keepers and all(stage.saved is None for stage in keepers):
+        return _add(root, [t("drawAllFreed")])
+    for box, run in runs:
+        in_label = _saved(run, lambda parent, array: symbols.array(array), None, t)
+        of_card = lambda parent, array: symbols.operand(parent or array)
+        _add(box, in_label, _saved(run, of_card, box.name, t))
+
+
+def _add(box: DrawnBox, lines: list[str], small: list[str] | None = None) -> None:
+    """Lines more, in the label and on the card."""
+    box.lines = [*box.lines, *lines]
+    if box.small is not None:
+        box.small = [*box.small, *(lines if small is None else small)]
+
+
+def _saved(
+    stages: Sequence[Any],
+    name: Callable[[Any, Any], str | None],
+    result: str | None,
+    t: Words,
+) -> list[str]:
+    """A line for each array that the stages of an operation keep for backward, "saves y = 5".
+    name: that of an operand by its node and by what is kept of it; result: that of the result.
+    """
     lines = []
-    for source, value in zip(node.plan.sources, node.saved, strict=True):
-        if source < OUTPUT:  # only a shape
+    for stage in stages:
+        if not isinstance(stage, OpNode) or not stage.plan.keeps_values:
             continue
-        inputs = node.primitive.inputs
-        what = (
-            t("drawResult")
-            if source == OUTPUT
-            else t("drawInput", name=source if node.primitive.variadic else inputs[source])
-        )
-        owner = None if source == OUTPUT else known.of_array(value)
-        lines.append(
-            t(
-                "drawSaves",
-                what=t("drawOwned", what=what, name=owner) if owner else what,
-                value=_value(value),
-            )
-        )
-    return lines
+        if stage.saved is None:
+            lines.append(t("drawFreed"))
+            continue
+        kept = dict(zip(stage.plan.sources, stage.saved, strict=True))
+        inputs = sorted(source for source in kept if source > OUTPUT)
+        for source in inputs:
+            parent, array = stage.parents[source], kept[source]
+            place = t("drawInput" if len(stage.parents) == 1 else "drawInputOf", n=source + 1)
+            # what a stage reads of the one before has no name
+            called = name(parent, array) if stage is stages[0] else place
+            unnamed = place if parent is not None else "" if is_number(array) else t("drawData")
+            lines.append(t("drawSaves", what=_with_value(called or unnamed, array)))
+        if OUTPUT in kept:
+            called = (result if stage is stages[-1] else None) or t("drawResult")
+            lines.append(t("drawSaves", what=_with_value(called, kept[OUTPUT])))
+    return list(dict.fromkeys(lines))
+
+
+def _with_value(name: str, array: Any) -> str:
+    """y = 5, or y: (3, 3) float32; of a number without a name, the number."""
+    few = 0 < getattr(array, "size", 1) <= FEW
+    return f"{name}{' = ' if few else ': '}{_value(array)}" if name else _value(array)
 
 
 def _value(array: Any) -> str:
@@ -282,6 +316,8 @@ def _value(array: Any) -> str:
     if isinstance(array, tuple) and any(hasattr(one, "dtype") for one in array):
         return ", ".join(map(_value, array))
     if not hasattr(array, "dtype"):
+        if is_number(array):
+            return _number(array)
         return setting("", array, 4 * WIDE)
     if array.size == 0 or array.size > FEW:
         return f"{tuple(array.shape)} {array.dtype}"

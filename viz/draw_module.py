@@ -185,7 +185,7 @@ def _flow(
     calls = _in_order(top)
     stages, views = stages_of(nodes), views_of(nodes)
     earlier = {id(node): last for last, run in stages.items() for node in run[:-1]}
-    symbols = Symbols(nodes, views, lambda leaf: names.get(id(leaf)) or inputs.get(id(leaf)))
+    symbols = Symbols(nodes, views, t, lambda leaf: names.get(id(leaf)) or inputs.get(id(leaf)))
     drawn = DrawnGraph(t)
     box_of: dict[int, str] = {}  # node -> box
     frame_of: dict[str, ModuleCall | None] = {}

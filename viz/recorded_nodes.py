@@ -9,12 +9,14 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
-from minigrad.backend import to_numpy
+from minigrad.viz.texts import Words
+
 from minigrad.core.graph import Node, OpNode, Pick
 from minigrad.core.primitive import Primitive
 from minigrad.core.tensor import Leaf
 from minigrad.nn import Parameter
 from minigrad.watch import notation
+from minigrad.watch.values import value as document_value
 
 
 def called(node: Any) -> str:
@@ -22,6 +24,13 @@ def called(node: Any) -> str:
     if isinstance(node, OpNode):
         return node.primitive.name
     return str(node.name()).removesuffix("0").removesuffix("Backward")
+
+
+def is_number(array: Any) -> bool:
+    """Whether what a rule keeps is one number."""
+    return isinstance(array, int | float | complex) or (
+        getattr(array, "shape", None) == () and hasattr(array, "dtype")
+    )
 
 
 def stages_of(nodes: Sequence[Any]) -> dict[int, list[OpNode]]:
@@ -69,15 +78,17 @@ def settings(stages: Sequence[Any], whole: bool = False) -> Iterator[tuple[str, 
 
 
 def formula(
-    node: Any, stages: Sequence[Any], symbol: Callable[[Any], dict[str, Any]]
+    node: Any, stages: Sequence[Any], symbol: Callable[[Any, bool], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The result of a node as the viewer writes it. symbol: the token of an operand, which is a
-    node, or what a rule keeps of a value without one; of None, where nothing is known."""
+    node, or what a rule keeps of a value without one; of None, where nothing is known but whether
+    it is a single number."""
+    number = node.shape == () and isinstance(node, OpNode) and node.primitive.elementwise
     kept: dict[int, Any] = {}
     if isinstance(stages[0], OpNode) and stages[0].plan.keeps_values and stages[0].saved:
         kept = dict(zip(stages[0].plan.sources, stages[0].saved, strict=True))
     operands = [
-        symbol(kept.get(slot) if parent is None else parent)
+        symbol(kept.get(slot) if parent is None else parent, number)
         for slot, (parent, _) in enumerate(stages[0].next_functions)
     ]
     if not isinstance(node, OpNode):
@@ -98,12 +109,13 @@ class Symbols:
         self,
         nodes: Sequence[Any],
         views: Mapping[int, Any],
+        words: Words,
         leaf: Callable[[Any], str | None],
         array: Callable[[Any], str | None] = lambda array: None,
     ) -> None:
         """nodes: all; views: as `views_of` gives them; leaf, array: the names of a leaf and of an
         array in memory, where they have one."""
-        self._views, self._array = views, array
+        self._views, self._words, self.array = views, words, array
         own = {id(node): leaf(node) for node in nodes if isinstance(node, Leaf)}
         self.names = {key: name for key, name in own.items() if name}
         taken = set(self.names.values())
@@ -115,16 +127,21 @@ class Symbols:
             self.names[id(node)] = next(self._fresh["x" if isinstance(node, Leaf) else "v"])
         return self.names[id(node)]
 
-    def token(self, operand: Any) -> dict[str, Any]:
-        """The token of a node, or of what a rule keeps."""
+    def operand(self, operand: Any) -> str | None:
+        """The name of an operand: a node, or what a rule keeps of a value without one."""
         node = operand.parents[0] if isinstance(operand, Pick) else operand
         if isinstance(node, Node):
-            return notation.symbol(self.name(self._views.get(id(node), node)))
-        name = None if operand is None else self._array(operand)
+            return self.name(self._views.get(id(node), node))
+        return None if operand is None else self.array(operand)
+
+    def token(self, operand: Any, number: bool = False) -> dict[str, Any]:
+        """The token of an operand. number: whether it is one, where nothing else is known."""
+        name = self.operand(operand)
         if name is not None:
             return notation.symbol(name)
-        number = getattr(operand, "shape", None) == () and hasattr(operand, "dtype")
-        return notation.num(to_numpy(operand).item()) if number else {"t": "text", "text": "…"}
+        if is_number(operand):
+            return notation.num(document_value(operand))
+        return {"t": "text", "text": self._words("drawNumber" if number else "drawData")}
 
 
 def _numbered(letter: str, taken: set[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ gives a text one colour only: each piece knows its colour and the space it wants
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", 
         "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "{-}", "-": "{-}",
         ",": "{,}",
         "\n": r"\ ", "\t": r"\ "}  # fmt: skip
+PUNCTUATION = re.compile(r"(?<!\d)\.|\.(?!\d)|[;!]")
+"""What mathtext would set space behind, as in model. 0. weight."""
 SPACE = 0.26
 """Space on either side of an operator, in em."""
 
@@ -46,7 +49,8 @@ class FormulaPart(NamedTuple):
 
 def safe(text: str) -> str:
     """Text that mathtext takes literally."""
-    return "".join(SAFE.get(ch, ch) for ch in text)
+    literal = "".join(SAFE.get(ch, ch) for ch in text)
+    return PUNCTUATION.sub(r"\g<0>\\hspace{-0.2}", literal)
 
 
 def upright(text: str) -> str:
