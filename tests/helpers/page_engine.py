@@ -25,10 +25,10 @@ places (`ULPS`), and cancellation enlarges that."""
 ULPS = {
     **dict.fromkeys("abs ceil floor mean reciprocal relu sign sqrt square sum trunc".split(), 0),
     **dict.fromkeys("maximum minimum rsqrt".split(), 0),
-    **dict.fromkeys("erf logaddexp sigmoid softplus tanh".split(), 2),
+    **dict.fromkeys("cosh erf log10 logaddexp sigmoid sinh softplus tanh".split(), 2),
 }
 """By how many units in the last place a function of the page and minigrad's may differ; 1 for the
-others. Stated in minigrad/design/0013-explorer.md."""
+others. Stated, with the reasons, in minigrad/design/0013-explorer.md."""
 
 EDGE = "one of the two is at the edge of a domain: tanh(19) is 1, or one place less"
 
