@@ -99,7 +99,7 @@ export const rowsOf = groupTree, groupRow = groupTree;
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "rounds": {"viewer/round_keys.js": "\nexport const ROUND_KEYS = [], toRound = () => null;\n"},
     "unseen": {"viewer/unseen.js": "\nexport const sayUnseen = () => null;\n"},
-    "source": {"viewer/source.js": "\nexport const drawSource = () => null;\n"},
+    "source": {"viewer/source.js": "\nexport const drawSource = () => null, LINE_KEYS = [];\n"},
 }
 """Parts as they are where a Trace has nothing for them, by what is left out."""
 

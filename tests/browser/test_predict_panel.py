@@ -188,6 +188,40 @@ def test_on_a_page_just_opened_who_comes_to_a_question_by_key_types_its_answer(
     visit.assert_clean()
 
 
+@pytest.mark.parametrize("address", ["", "#step=2", "#step=2&stage"])
+def test_on_a_page_that_opens_at_a_question_a_number_is_typed_into_its_field(
+    visit, tmp_path, trace, address
+):
+    path, page = tmp_path / "page.html", visit.page
+    path.write_text(viz.to_html(trace, views=["predict"], step=2), encoding="utf-8")
+    page.goto(path.as_uri() + address)
+    viewer = page.locator("section.mg-root")
+    viewer.wait_for()
+    assert step_of(viewer) == 2
+    page.keyboard.type("-0.5")
+    field = viewer.get_by_label("Your answer")
+    assert field.input_value() == "-0.5", "neither 0 nor - is a key of the graph"
+    field.fill("")
+    page.keyboard.type("0.6931")
+    page.keyboard.press("Enter")
+    assert "0.6931 is right" in viewer.locator(".mg-asking .mg-sumup").inner_text()
+    visit.assert_clean()
+
+
+def test_before_an_answer_begins_the_keys_are_those_of_the_viewer(visit, tmp_path, trace):
+    path, page = tmp_path / "page.html", visit.page
+    path.write_text(viz.to_html(trace, views=["predict"], step=2), encoding="utf-8")
+    page.goto(path.as_uri())
+    viewer = page.locator("section.mg-root")
+    viewer.wait_for()
+    page.keyboard.press("?")
+    assert viewer.locator(".mg-help").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    page.locator("section.mg-stage").wait_for()
+    visit.assert_clean()
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_score_stands_whole_beside_the_question(show, trace, lang):
     asked = [k for k, step in enumerate(trace["steps"]) if step["edges"]]

@@ -10,7 +10,7 @@ from minigrad.viz.reading import heading_runs
 import minigrad as mg
 from minigrad import viz
 from minigrad.watch import trace_function
-from tests.browser.conftest import at_each, to
+from tests.browser.conftest import at_each, step_of, to
 from tests.helpers.trace_samples import half_sines
 
 
@@ -63,6 +63,35 @@ def test_the_number_of_a_line_runs_to_it_and_with_shift_back(show, trace):
     viewer.page.keyboard.press("Shift+Enter")
     assert step() == seen[49]
     assert viewer.get_by_role("button", name=re.compile("^Run to line")).count() < 9
+
+
+def short(x):
+    for _ in range(3):
+        x = mg.sin(x * 2.0)
+    return x
+
+
+@pytest.mark.parametrize("mode", ["reverse", "both"])
+def test_the_number_of_a_loop_of_one_line_goes_to_each_of_its_rounds(show, mode):
+    found = trace_function(short, 0.5, mode=mode)
+    viewer = show(found, 1280, 800)
+    viewer.focus()
+    viewer.page.keyboard.press("?")
+    assert viewer.get_by_text("on the number of a line: run to it").is_visible()
+    viewer.page.keyboard.press("Escape")
+    body = found["source"].get("first_line", 1) + 2
+    line = viewer.get_by_role("button", name=f"Run to line {body};")
+    rounds = viewer.locator(".mg-source figcaption small").last
+    seen, told = [], []
+    for _ in range(7):
+        line.click()
+        seen.append(step_of(viewer))
+        told.append(rounds.inner_text())
+    there = [f"round {i} of 3" for i in (1, 2, 3)]
+    assert told == [*there, *reversed(there), there[0]]
+    assert seen[:6] == sorted(set(seen)) and seen[6] == seen[0], "and from the first again"
+    line.click(modifiers=["Shift"])
+    assert step_of(viewer) == seen[5]
 
 
 NODE_IN_SIGHT = """root => {

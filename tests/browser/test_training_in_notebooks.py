@@ -259,6 +259,37 @@ def test_a_key_fills_the_screen_with_the_training_and_the_last_row_can_read_it(
     page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
 
 
+def test_the_help_lists_the_keys_that_act_on_the_stage_and_off_it(view, visit, axe, history):
+    root, page = view(history), visit.page
+    help_, button = root.locator(".mg-help"), root.get_by_label("Help", exact=True)
+    told = lambda: help_.locator("dt:visible").evaluate_all(
+        "all => all.map((e) => e.innerText.split(/\\s+/).join(' ').trim())"
+    )
+    assert help_.is_hidden() and button.get_attribute("aria-expanded") == "false"
+    page.keyboard.press("?")  # without a click
+    assert told() == ["← →", "Home End", "Space", "F", "?", "Esc"]
+    assert button.get_attribute("aria-expanded") == "true"
+    axe(page, ".mt-root")
+    page.keyboard.press("Escape")
+    assert help_.is_hidden()
+    page.keyboard.press("f")
+    page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+    button.click()
+    assert told() == ["← → PgUp PgDn", "Home End", "Space", "B .", "F Esc", "?"]
+    top = root.locator(".mt-top").bounding_box()
+    assert help_.bounding_box()["y"] >= top["y"] + top["height"], "the button stays in sight"
+    button.click()
+    assert help_.is_hidden()
+
+
+def test_a_training_without_snapshots_lists_no_keys_for_them(view, visit):
+    live = viz.History()
+    live.log(1, loss=1.0)
+    root = view(live)
+    visit.page.keyboard.press("?")
+    assert root.locator(".mg-help dt:visible").all_inner_texts() == ["F", "?", "Esc"]
+
+
 def test_curves_alone_fill_the_stage(view, visit):
     live = viz.History()
     for epoch in range(20):

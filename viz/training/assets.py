@@ -12,8 +12,12 @@ from minigrad.viz.bundle import as_one, parts
 from minigrad.viz.picture.marks import palette
 
 STATIC = Path(__file__).parent / "static"
-_OF_A_STAGE = re.compile(r"^\.mg-(?:root\.mg-stage|dark|idle[^{}]*) \{[^}]*\}", re.MULTILINE)
-"""The stepper's rules for what fills the screen, a black screen and a pointer at rest."""
+_SHARED = re.compile(
+    r"^\.mg-(?:root\.mg-stage|dark|idle[^{}]*|help[^{},:]*|root (?:\.mg-help d[lt]|kbd)"
+    r"|root:not\(\.mg-stage\) \.mg-there[^{}]*) \{[^}]*\}",
+    re.MULTILINE,
+)
+"""The stepper's rules for what fills the screen, a black screen, a pointer at rest and the help."""
 
 
 @cache
@@ -26,11 +30,11 @@ def script() -> str:
 
 @cache
 def stylesheet() -> str:
-    """The styles, with the stepper's colours as --mt-… variables, and its stage."""
+    """The styles, with the stepper's colours as --mt-… variables, its stage and its help."""
     colours = "".join(
         f"--mt-{name}:light-dark({light},{dark});" for name, (light, dark) in palette().items()
     )
     stepper = (STEPPER / "stepper.css").read_text(encoding="utf-8")
-    stage = "\n".join(_OF_A_STAGE.findall(stepper)).replace(".mg-root", ".mt-root")
+    shared = "\n".join(_SHARED.findall(stepper)).replace(".mg-root", ".mt-root")
     own = (STATIC / "training.css").read_text(encoding="utf-8")
-    return f".mt-root{{{colours}}}\n{own}{stage}\n"
+    return f".mt-root{{{colours}}}\n{own}{shared.replace('--mg-', '--mt-')}\n"

@@ -5,14 +5,14 @@ import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf, keeps } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
 import { copied, SAID } from "./hash.js";
+import { drawHelp, keyRows } from "./help.js";
 import { ROUND_KEYS } from "./round_keys.js";
+import { LINE_KEYS } from "./source.js";
 import { phaseOf } from "./speech.js";
 import { inLanguage } from "./texts.js";
 
-// Of a key whose third entry says so: on the stage alone, or elsewhere alone.
 const HELP = [
   ["← →", "keyStep", false],
-  ["⇧ ← →", "keyShift", false],
   ["Home End", "keyEnds"],
   ["PgUp PgDn", "keyPhase", false],
   ...ROUND_KEYS,
@@ -25,6 +25,7 @@ const HELP = [
   ["F Esc", "keyLeave", true],
   ["← → ↑ ↓", "keyWalk", false],
   ["Enter", "keyEnter", false],
+  ...LINE_KEYS,
   ["?", "keyHelp"],
   ["Esc", "keyEsc", false],
 ];
@@ -163,38 +164,12 @@ export function drawControls(trace, t, id, firstOf, actions) {
     ),
   );
 
-  const keys = () => HELP.map(([names, what, there]) => {
-    const here = there === undefined ? {} : { class: there ? "mg-there" : "mg-elsewhere" };
-    return [
-      h(
-        "dt",
-        here,
-        names.split(" ").map((name) => h("kbd", null, name)),
-      ),
-      h("dd", here, t(what)),
-    ];
+  const help = drawHelp(t, id, (list) => {
+    const place = h("dt", null, t("view"), icon("view")),
+      menued = titles[0] && [place, h("dd", null, titles.join(t("comma")))],
+      words = wordsOf(trace, t).map((one) => [h("dt", null, one[0]), h("dd", null, one[1])]);
+    return [list("keys", [keyRows(HELP, t), menued]), list("words", words)];
   });
-  const help = h("div", { class: "mg-help", id, hidden: true });
-  const list = (title, rows) => h("div", null, h("p", null, t(title)), h("dl", null, rows));
-  const opener = { class: "mg-btn mg-btn-help", "aria-label": t("help") },
-    opens = { title: t("help"), "aria-expanded": "false", "aria-controls": id };
-  const helpButton = h(
-    "button",
-    { ...opener, ...opens, onclick: () => toggleHelp() },
-    "?",
-  );
-  function toggleHelp(on = help.hidden) {
-    if (!help.firstChild) {
-      const place = h("dt", null, t("view"), icon("view")),
-        menued = titles[0] && [place, h("dd", null, titles.join(t("comma")))],
-        words = wordsOf(trace, t).map((one) => [h("dt", null, one[0]), h("dd", null, one[1])]);
-      help.append(list("keys", [...keys(), menued]), list("words", words));
-    }
-    help.hidden = !on;
-    // the bar stays where a phone's page scrolls
-    if (on) scrollBy(0, Math.min(0, help.offsetTop - bar.offsetTop - bar.offsetHeight));
-    helpButton.setAttribute("aria-expanded", on);
-  }
 
   // A lane for each column under the slider: which pass is at work when, told by position as well
   // as by colour.
@@ -224,25 +199,20 @@ export function drawControls(trace, t, id, firstOf, actions) {
     iconButton("stage", t, actions.stage),
     link && [linkButton, linked],
     menu,
-    helpButton,
+    help.button,
   );
 
   return {
     slider,
     help,
     menu,
-    toggleHelp,
     // Closes the menu and the help. Returns whether one was open, or a link is there to copy, which
     // goes with the focus.
     close() {
-      const open = menu.open || !help.hidden || !linked.hidden;
+      const open = menu.open || !linked.hidden;
       if (menu.contains(document.activeElement)) menu.firstChild.focus({ preventScroll: true });
       menu.open = false;
-      if (!help.hidden) {
-        toggleHelp(false);
-        helpButton.focus();
-      }
-      return open;
+      return help.close() || open;
     },
     chips: h("div", { class: "mg-chips", role: "group", "aria-label": t("phases") }, chips),
     bar,

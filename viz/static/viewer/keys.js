@@ -62,13 +62,16 @@ export function listenKeys(root, parts) {
     if (kind === "text" && (e.target.value || (e.key.length < 2 && !ofStage))) return null;
     if (kind === "text" && !/^[bqj]$/i.test(e.key)) return moving(e.key);
     if (kind === "SELECT") return e.key === "?" ? help : null;
-    if (graph && /^[-+=0]$/.test(e.key))
-      return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (e.key === "?") return help;
     if (/^f$/i.test(e.key)) return () => stage.set(!stage.on());
     if (/^j$/i.test(e.key)) return () => toRound(trace, e.shiftKey, clock, stage);
     if (stage.on() && /^q$/i.test(e.key)) return stage.question;
     if (stage.on() && /^[b.]$/i.test(e.key)) return stage.dark;
+    // what an answer begins with goes to its field
+    if (views.asks() && /^[-+.(\d]$/.test(e.key))
+      return root.querySelector(".mg-answer").focus();
+    if (graph && /^[-+=0]$/.test(e.key))
+      return () => zoom({ 0: 0, "-": 0.8 }[e.key] ?? 1.25);
     if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
     if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
     // another slider keeps its keys
@@ -79,7 +82,7 @@ export function listenKeys(root, parts) {
     // Up and Down would move the slider's thumb unannounced
     return moving(e.key) ?? (kind === "range" && arrow ? () => {} : null);
   }
-  const help = () => controls.toggleHelp();
+  const help = () => controls.help.toggle();
   function zoom(by) {
     if (by) graph.zoomAtStep(by);
     else graph.fitAll();

@@ -4,6 +4,9 @@ import { h, setText } from "./dom.js";
 import { roundsOf } from "./rounds.js";
 import { withOther } from "./two_sources.js";
 
+// As the help lists them.
+export const LINE_KEYS = [["Enter ⇧Enter", "keyLine"]];
+
 const BEFORE_ROUND = "  # ";
 
 // From a span to the range of letters that it is. Lines count from 1; columns count characters, of
@@ -36,19 +39,19 @@ export function drawSource(trace, t, { move, at }) {
     first = trace.source.first_line ?? 1;
   const spans = new Map(trace.nodes.map((node) => [node.id, node.span])),
     senders = new Map(trace.edges.map((edge) => [edge.id, edge.dst]));
-  const range = rangesIn(lines),
+  const [range, rounds] = [rangesIn(lines), roundsOf(trace, t)],
     computed = new Map(); // by node: the number of steps up to its value
   trace.steps.forEach((step, i) => computed.has(step.node) || computed.set(step.node, i + 1));
   const missed = { class: "mg-skipped", title: t("skipped") };
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null,
-    loop = drawLoop(trace, lines, first, roundsOf(trace, t));
+    loop = drawLoop(trace, lines, first, rounds);
   // The node whose code a step is about: of a contribution the operation that sends it.
   function about(step) {
     const sender = senders.get(step?.edges?.[0]);
     return spans.get(sender) ? sender : step?.node;
   }
-  const entered = entries(trace.steps, (step) => spans.get(about(step))?.[0] ?? step.line),
-    gutter = drawGutter(lines.length, first, entered, t, { move, at });
+  const place = (step) => [spans.get(about(step))?.[0] ?? step.line, rounds(about(step)).told],
+    gutter = drawGutter(lines.length, first, entries(trace.steps, place), t, { move, at });
   const scroll = h(
     "div",
     { class: "mg-scroll", tabindex: "0", role: "group", "aria-label": t("source") },
@@ -144,14 +147,18 @@ function marked(code, ranges) {
   return [...pieces, code.slice(at)];
 }
 
-// The numbers of the steps with which the program, or its reverse pass, comes to each line.
-function entries(steps, lineOf) {
+// The numbers of the steps with which the program, or a pass, comes to each line: where a loop is
+// one line, in each of its rounds.
+function entries(steps, place) {
   const found = new Map();
-  let last = null;
+  let last, around; // the line and the round
   steps.forEach((step, i) => {
-    const line = lineOf(step) ?? last;
-    if (line !== null && line !== last) found.set(line, [...(found.get(line) ?? []), i + 1]);
+    if (step.phase === "seed") return (last = null); // a pass begins
+    const [line, round] = place(step);
+    if (!line || (line === last && round === around)) return;
+    found.set(line, [...(found.get(line) ?? []), i + 1]);
     last = line;
+    around = round;
   });
   return found;
 }

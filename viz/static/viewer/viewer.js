@@ -262,7 +262,7 @@ function show(el, given, options, t) {
       { ...region, lang: t.lang, "data-theme": options.theme },
       h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, named, seeded), controls.chips),
       said && h("p", { class: "mg-error", role: "note" }, said),
-      ...[controls.bar, controls.help, views.beside, panel.box, panel.meaning, main],
+      ...[controls.bar, controls.help.box, views.beside, panel.box, panel.meaning, main],
       options.differs?.box,
     );
     return { root, main };

@@ -4,6 +4,7 @@
 
 import { windowOf } from "../../static/viewer/arrange.js";
 import { h, icon, s } from "../../static/viewer/dom.js";
+import { drawHelp, keyRows } from "../../static/viewer/help.js";
 import { listenFirstKey } from "../../static/viewer/keys.js";
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { keepKeys } from "../../static/viewer/quiet.js";
@@ -19,6 +20,21 @@ import {
 } from "./pictures.js";
 import { DASHES, matrixOf, num, rgb, signed, text, ticks } from "./shared.js";
 
+// As in the stepper: of a key whose third entry says so on the stage alone, or elsewhere alone.
+const KEYS = [
+  ["← →", "keySnapshot", false],
+  ["← → PgUp PgDn", "keySnapshot", true],
+  ["Home End", "keyEnds"],
+  ["Space", "keyPlay"],
+];
+const KEYS_OF_STAGE = [
+  ["B .", "keyDark", true],
+  ["F", "stage", false],
+  ["F Esc", "keyLeave", true],
+  ["?", "keyHelp"],
+  ["Esc", "keyEsc", false],
+];
+let count = 0; // views so far, for the ids that aria attributes refer to
 const LEVELS = 64;
 const SQUARE = "mt-body mt-square";
 const MOST_CIRCLES = 16; // neurons of a layer that are drawn one by one
@@ -52,8 +68,11 @@ export function mount(
   const stage = makeStage(
     root,
     { steps: [] },
-    { clock: null, arrange: draw, redraw() {}, close() {} },
+    { clock: null, arrange: draw, redraw() {}, close: () => help.close() },
   );
+  // of a training without snapshots, or with one, no key goes from one to another
+  const keys = () => [...(state.history.snapshots.length > 1 ? KEYS : []), ...KEYS_OF_STAGE],
+    help = drawHelp(t, `mt-help-${++count}`, (list) => [list("keys", keyRows(keys(), t))]);
 
   const toggleStage = () => stage.set(!stage.on());
 
@@ -103,7 +122,8 @@ export function mount(
     const said = { "aria-label": t("stage"), title: t("stage"), onclick: toggleStage },
       full = h("button", { class: "mt-full", ...said }, icon("stage"));
     root.append(
-      h("div", { class: "mt-top" }, parts.title, parts.status, full),
+      h("div", { class: "mt-top" }, parts.title, parts.status, full, help.button),
+      h("div", {}, help.box), // below the button on the stage, too
       parts.scrub,
       parts.panels,
     );
@@ -752,6 +772,7 @@ export function mount(
   root.update = (next, isRunning) => {
     state.history = next;
     state.running = isRunning;
+    if (help.box.hidden) help.box.replaceChildren(); // with the first snapshots come their keys
     if (isRunning) state.at = -1;
     draw();
   };
@@ -763,7 +784,9 @@ export function mount(
     const last = state.history.snapshots.length - 1,
       at = index();
     if (tagName === "SELECT") return null;
-    if (key === "Escape") return stage.on() ? stage.leave : () => document.activeElement?.blur();
+    if (key === "Escape")
+      return stage.on() ? stage.leave : () => help.close() || document.activeElement?.blur();
+    if (key === "?") return help.toggle;
     if (/^f$/i.test(key)) return toggleStage;
     if (stage.on() && /^[b.]$/i.test(key)) return stage.dark;
     if (last < 1) return null;
