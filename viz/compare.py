@@ -12,9 +12,9 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,74 @@ TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
 """What of a difference the viewer is told."""
 
 
+class Pair:
+    """Two Traces whose nodes are matched. divergence: the first difference, or None."""
+
+    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any], **within: float):
+        """within: `rtol` and `atol` of the comparison."""
+        self.first, self.second = first, second
+        self.close = partial(agree, **within)
+        self.match = Match(dict(first), dict(second))
+        shared = _of_shared_columns(first, second)
+        self.divergence = first_difference(*shared, self.match, **within)
+
+    @cached_property
+    def ends(self) -> list[Mapping[tuple[str, str], Any]]:
+        """What each node and column holds after the last step, in either Trace."""
+        both = self.first, self.second
+        return [state_at(dict(trace), len(trace["steps"])).cells for trace in both]
+
+    @property
+    def another_way(self) -> bool:
+        """Whether the two may compute the same in different ways: their graphs differ, or of
+        functions with different texts a value on the way."""
+        found = self.divergence
+        if found is None:
+            return False
+        code = found.column == "v" and _other_code(self.first, self.second)
+        return found.column is None or code
+
+    def outcome(self, names: Sequence[str], reference: bool, t: Words) -> tuple[str, bool]:
+        """Where the graphs differ, whether the results and the inputs' adjoints agree, as a
+        sentence, and whether they do. Nothing where one of the two has no result."""
+        first, second, (ours, theirs) = self.first, self.second, self.ends
+        twin = self.match.twin
+        results = [*zip(first["outputs"], second["outputs"], strict=False)]
+        inputs = [(name, twin[name]) for name in first["inputs"] if name in twin]
+        columns = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
+        adjoints = inputs if results and "g" in columns[0] & columns[1] else []
+        cells = [(*pair, column) for column in "vd" for pair in results]
+        cells += [(*pair, "g") for pair in adjoints]
+        for m, n, column in cells:
+            pair = ours.get((m, column)), theirs.get((n, column))
+            if pair == (None, None) or (column == "d" and None in pair):
+                continue
+            # an input that the result does not depend on has no adjoint
+            a, b = (_zeros(other) if one is None else one for one, other in (pair, pair[::-1]))
+            if self.close(a, b):
+                continue
+            shown = blanks(a, with_entry(a, b, self.close), t)
+            told = {**shown, "node": m, "column": t(column), "a": names[0], "b": names[1]}
+            if column == "v":
+                said = t("pairResult" if reference else "pairResultPlain", **told)
+                return said + shown["counted"], False
+            said = t("pairValue" if reference else "pairPlain", **told) + shown["counted"]
+            return f"{t('pairResultsAgree')} {said}" if column == "g" else said, False
+        both = "pairAdjointsAgree" if adjoints else "pairResultsAgree"
+        return t(both) if results else "", bool(results)
+
+    def agreeing(self) -> dict[str, str]:
+        """The nodes that belong together and have the same value: where the results agree, others
+        are on another way to them."""
+        ours, theirs = self.ends
+        found = {}
+        for m, n in self.match.roles.items():
+            a, b = ours.get((m, "v")), theirs.get((n, "v"))
+            if a is b is None or (None not in (a, b) and self.close(a, b)):
+                found[m] = n
+        return found
+
+
 class Comparison(StepperDocument):
     """Two Traces as one graph. ``divergence`` is the first difference, or None."""
 
@@ -56,10 +124,11 @@ class Comparison(StepperDocument):
         reference: bool = True,
         graphs: bool = True,
         others: str = "",
+        pair: Pair | None = None,
         **options: Any,
     ):
         """graphs: whether it is told where the graphs differ; else that they do. others: what is
-        told of further results."""
+        told of further results. pair: the two, where they have been matched already."""
         check(first)
         second, lacking = _trace_of(first, second)
         check(second)
@@ -68,16 +137,15 @@ class Comparison(StepperDocument):
         if len(names) != 2:
             raise ValueError(f"compare: names must be two texts, got {list(names)}")
         within = {k: options.pop(k, default) for k, default in TOLERANCES.items()}
-        match = Match(dict(first), dict(second))
-        self.divergence = first_difference(*_of_shared_columns(first, second), match, **within)
+        pair = pair or Pair(first, second, **within)
+        match, found = pair.match, pair.divergence
+        self.divergence = found
         self._reference, self._names = reference, [str(name) for name in names]
         self._others = others
-        close = partial(agree, **within)
-        found = self.divergence
         parted: dict[str, Any] | None = None
         self._values, self._advice, self._parts, alike = "", "", True, False
-        if found is not None and _another_way(first, second, found):
-            said, alike = _outcome(first, second, match, close, self._names, reference, t)
+        if found is not None and pair.another_way:
+            said, alike = pair.outcome(self._names, reference, t)
             if alike or found.column is None:
                 self._values, parted = said, None if alike else {}
                 self._parts = graphs and not alike and found.node is not None
@@ -85,8 +153,8 @@ class Comparison(StepperDocument):
                 listed = ", ".join(f'"{name}": …' for name in first["inputs"])
                 self._advice = t("pairByValue", given=f"{{{listed}}}")
         told = match.roles if self._parts else match.twin
-        twin = _agreeing(first, second, match, close) if alike else told
-        both, ids = union(first, second, close, str(names[1]), match, twin)
+        twin = pair.agreeing() if alike else told
+        both, ids = union(first, second, pair.close, str(names[1]), match, twin)
         both = with_layout(both)
         if alike:  # there are several right ways to a value
             both["beside"] |= {"cells": [], "sums": []}
@@ -100,7 +168,7 @@ class Comparison(StepperDocument):
             if found.kind == "extra":
                 parted["node"] = ids.get(str(found.node))
             if found.column is None and not isinstance(found.expected, int):
-                parted["results"] = _results(both, ids, (first, second), found)
+                parted["results"] = _results(both, ids, pair)
         self.first = first
         document = {
             "schema": "minigrad.pair/1",
@@ -208,7 +276,7 @@ def compare(
             f"compare: there is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}, and"
             f" functions are compared in reverse mode{more}"
         )
-    derived, others = False, ""
+    derived, others, pair = False, "", None
     if callable(first) or callable(second):
         t = words(options.get("lang", "en"))
         called = [_called(f) for f in (first, second)]
@@ -225,7 +293,8 @@ def compare(
                 if not (keys := _keys(both, inputs)):
                     raise
                 within = {k: options.get(k, default) for k, default in TOLERANCES.items()}
-                first, second, others = _first_apart(both, inputs, keys, within, t)
+                pair, others = _first_apart(both, inputs, keys, within, t)
+                first, second = pair.first, pair.second
         elif output in (keys := _keys(both, inputs)):
             first, second = (_run(_part(f, output), inputs, both) for f in both)
         else:
@@ -238,7 +307,7 @@ def compare(
             "compare: inputs are given with functions, as in viz.compare(f, mine, 2.0, 5.0); a"
             " Trace has its own. The names of the two are given as names=(…, …)."
         )
-    found = Comparison(first, second, names, reference, not derived, others, **options)
+    found = Comparison(first, second, names, reference, not derived, others, pair, **options)
     if kernel_runs():
         try:
             from minigrad.viz.widget import ComparisonWidget
@@ -320,22 +389,18 @@ def _keys(both: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 def _first_apart(
     both: Sequence[Any], inputs: Sequence[Any], keys: Sequence[Any], within: Any, t: Words
-) -> tuple[Any, Any, str]:
+) -> tuple[Pair, str]:
     """Of several results the Traces of the first that differs, or of the first; and how many
     differ, as a sentence."""
-    pairs = [[_run(_part(f, key), inputs, both) for f in both] for key in keys]
-    close = partial(agree, **within)
-    apart = []
-    for k, pair in enumerate(pairs):
-        match = Match(*pair)
-        found = first_difference(*pair, match, **within)
-        # the graphs have the other results, too
-        way = found and _another_way(*pair, found)
-        if found and not (way and _outcome(*pair, match, close, ("", ""), True, t)[1]):
-            apart.append(k)
+    pairs = [Pair(*(_run(_part(f, key), inputs, both) for f in both), **within) for key in keys]
+    # the graphs have the other results, too
+    apart = [
+        k
+        for k, pair in enumerate(pairs)
+        if pair.divergence and not (pair.another_way and pair.outcome(("", ""), True, t)[1])
+    ]
     at = apart[0] if apart else 0
-    said = t("pairSeveral", n=len(apart), all=len(keys), key=f"[{keys[at]!r}]")
-    return pairs[at][0], pairs[at][1], said
+    return pairs[at], t("pairSeveral", n=len(apart), all=len(keys), key=f"[{keys[at]!r}]")
 
 
 def _trace_of(first: Mapping[str, Any], second: Any) -> tuple[Any, list[str]]:
@@ -408,58 +473,10 @@ def _number(name: str, gradient: Any) -> Any:
     return value(found)
 
 
-def _outcome(
-    first: Mapping[str, Any],
-    second: Mapping[str, Any],
-    match: Match,
-    close: Callable[[Any, Any], bool],
-    names: Sequence[str],
-    reference: bool,
-    t: Words,
-) -> tuple[str, bool]:
-    """Of two Traces whose graphs differ, whether the results and the inputs' adjoints agree, as a
-    sentence, and whether they do. Nothing where one of them has no result."""
-    ours, theirs = _last_values(first), _last_values(second)
-    results = [*zip(first["outputs"], second["outputs"], strict=False)]
-    inputs = [(name, match.twin[name]) for name in first["inputs"] if name in match.twin]
-    columns = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
-    adjoints = inputs if results and "g" in columns[0] & columns[1] else []
-    cells = [(*pair, column) for column in "vd" for pair in results]
-    cells += [(*pair, "g") for pair in adjoints]
-    for m, n, column in cells:
-        pair = ours.get((m, column)), theirs.get((n, column))
-        if pair == (None, None) or (column == "d" and None in pair):
-            continue
-        # an input that the result does not depend on has no adjoint
-        a, b = (_zeros(other) if one is None else one for one, other in (pair, pair[::-1]))
-        if close(a, b):
-            continue
-        shown = blanks(a, with_entry(a, b, close), t)
-        told = {**shown, "node": m, "column": t(column), "a": names[0], "b": names[1]}
-        if column == "v":
-            said = t("pairResult" if reference else "pairResultPlain", **told)
-            return said + shown["counted"], False
-        said = t("pairValue" if reference else "pairPlain", **told) + shown["counted"]
-        return f"{t('pairResultsAgree')} {said}" if column == "g" else said, False
-    both = "pairAdjointsAgree" if adjoints else "pairResultsAgree"
-    return t(both) if results else "", bool(results)
-
-
-def _last_values(trace: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-    """What each node and column holds after the last step."""
-    return state_at(dict(trace), len(trace["steps"])).cells
-
-
 def _other_code(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Whether the two Traces are of functions with different texts."""
     codes = [(trace.get("source") or {}).get("code") for trace in (first, second)]
     return all(codes) and codes[0] != codes[1]
-
-
-def _another_way(first: Mapping[str, Any], second: Mapping[str, Any], found: Divergence) -> bool:
-    """Whether the two may compute the same in different ways: their graphs differ, or of functions
-    with different texts a value on the way."""
-    return found.column is None or (found.column == "v" and _other_code(first, second))
 
 
 def _of_formulas(found: Divergence, match: Match) -> bool:
@@ -467,19 +484,6 @@ def _of_formulas(found: Divergence, match: Match) -> bool:
     lead from one to the other, or several that change operands."""
     operands = found.kind == "structure" and isinstance(found.expected, list)
     return found.node is None or (operands and match.changes > 1)
-
-
-def _agreeing(
-    first: Mapping[str, Any],
-    second: Mapping[str, Any],
-    match: Match,
-    close: Callable[[Any, Any], bool],
-) -> dict[str, str]:
-    """The nodes that belong together and have the same value: where the results agree, others are
-    on another way to them."""
-    ours, theirs = _last_values(first), _last_values(second)
-    pairs = ((m, n, ours.get((m, "v")), theirs.get((n, "v"))) for m, n in match.roles.items())
-    return {m: n for m, n, a, b in pairs if a is b is None or (None not in (a, b) and close(a, b))}
 
 
 def _zeros(value: Any) -> Any:
@@ -536,24 +540,21 @@ def _factors(
     return out
 
 
-def _results(
-    both: Mapping[str, Any],
-    ids: Mapping[str, str],
-    traces: Sequence[Mapping[str, Any]],
-    found: Divergence,
-) -> list[str | None]:
+def _results(both: Mapping[str, Any], ids: Mapping[str, str], pair: Pair) -> list[str | None]:
     """What either Trace computes where their graphs differ, as "sin x2 = −0.9589"; None for one
     that computes nothing there. ids: what the union calls the second's nodes."""
     nodes = {node["id"]: node for node in both["nodes"]}
+    found = pair.divergence
+    assert found is not None  # where they part
     mine = None if found.kind == "extra" else found.node
     theirs = found.node if found.kind == "extra" else found.twin
     out: list[str | None] = []
-    for trace, own, known in zip(traces, (mine, theirs), (mine, ids.get(str(theirs))), strict=True):
+    known_as = mine, ids.get(str(theirs))
+    for cells, own, known in zip(pair.ends, (mine, theirs), known_as, strict=True):
         if known not in nodes or own is None:
             out.append(None)
             continue
         head = plain(heading_runs(nodes[known])).partition(" = ")[2]
-        cells = _last_values(trace)
         written = cells.get((own, "v"))
         out.append(head if written is None else f"{head} = {brief(written, 24)}")
     return out

@@ -584,6 +584,19 @@ def test_of_several_results_each_is_compared_and_the_first_that_differs_is_shown
     assert repr(viz.compare(both_ways, mine, 2.0, 3.0, lang="zh")).startswith(
         "2 个结果中有 1 个不同；这是 ['wave']。"
     )
+
+
+def test_each_pair_of_traces_is_matched_once_and_folded_to_its_ends_once(monkeypatch):
+    module, matched, folded = sys.modules["minigrad.viz.compare"], [], []
+    match, fold = module.Match, module.state_at
+    monkeypatch.setattr(module, "Match", lambda *two: matched.append(two) or match(*two))
+    monkeypatch.setattr(module, "state_at", lambda *where: folded.append(where) or fold(*where))
+
+    def mine(x, y):
+        return {"product": y * x + 0.0, "wave": mg.cos(x)}
+
+    viz.compare(both_ways, mine, 2.0, 3.0)
+    assert len(matched) == 2 and len(folded) == 4, "two results of two functions"
     right = viz.compare(both_ways, mine, 2.0, 3.0, output="product")
     assert repr(right).startswith("The results agree")
     assert right.document["union"]["inputs"] == ["x", "y"]
