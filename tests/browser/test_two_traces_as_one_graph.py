@@ -607,6 +607,43 @@ def test_the_stage_has_a_large_graph_and_the_difference_in_one_large_line(show, 
     visit.page.evaluate("document.exitFullscreen()")
 
 
+def test_on_the_stage_the_card_that_is_asked_about_looks_as_on_a_stage_of_one_trace(
+    show, visit, reference
+):
+    """Where the two agree, where they differ, and of an operation that the second has alone."""
+    page = visit.page
+
+    def looks(shown):
+        viewer, found = show(shown, 1280, 800), {}
+        viewer.focus()
+        page.keyboard.press("f")
+        page.locator(".mg-stage:fullscreen").wait_for()
+        for _ in range(60):
+            page.keyboard.press("PageDown")
+            card = viewer.locator(".mg-asked-for")
+            if not card.count():
+                continue
+            style = "(e, names) => names.map((name) => getComputedStyle(e)[name])"
+            lines = ["stroke", "strokeWidth", "strokeDasharray"]
+            seen = card.locator(".mg-card").evaluate(style, lines)
+            ink = card.locator(".mg-heading").evaluate(style, ["fill"])
+            marks = [c for c in card.get_attribute("class").split() if c.startswith("mg-")]
+            found[(*seen, *ink)] = found.get((*seen, *ink), set()) | set(marks)
+        page.keyboard.press("Escape")
+        page.locator(".mg-root:not(.mg-stage) .mg-counter").wait_for()
+        return found
+
+    ((plain_look, _),) = looks(reference).items()
+    marked = set()
+    others = trace_function(f, 2.0, 4.0), trace_function(lambda x, y: x * y + mg.exp(x), 2.0, 5.0)
+    for other in others:
+        shown = looks(viz.compare(reference, other, names=("a", "b")).to_html())
+        assert shown.keys() == {plain_look}
+        marked |= shown[plain_look]
+    assert marked >= {"mg-agrees", "mg-unlike", "mg-only-first", "mg-only-second"}
+    visit.assert_clean()
+
+
 def test_the_stage_tells_that_two_traces_agree_at_the_last_step(show, visit, reference):
     n = len(reference["steps"])
     viewer = show(viz.compare(reference, reference, step=n - 1).to_html(), 1280, 720)
