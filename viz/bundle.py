@@ -55,11 +55,11 @@ export const full = (value) =>
     "views/array_questions.js": """
 export const askedOfArray = ({ writes: [[, , value]] }) =>
   typeof value === "object" ? null : { kind: "number", value };
-export const readShape = () => undefined;
+export const readShape = () => undefined, ofArray = (question) => question;
 """,
     "viewer/shape_labels.js": """
 export const edgeShape = () => "", placeShapes = () => new Map();
-export const shapeBox = () => null, drawShape = shapeBox;
+export const shapeBox = () => null, drawShape = shapeBox, markUntold = shapeBox;
 """,
 }
 """Parts of the viewer as they are where all values are single numbers."""

@@ -135,6 +135,48 @@ def test_a_question_has_the_colour_of_its_own_pass_and_names_what_is_asked(
     assert viewer.locator(".mg-say").inner_text() == added
 
 
+def layer(x, w, b):
+    return (mg.tanh(x @ w + b) * 0.5).sum()
+
+
+@pytest.mark.parametrize(
+    ("lang", "shape", "element"),
+    [
+        ("en", "What shape will the value of v1 have?", "What is the {} of {}?"),
+        ("zh", "v1 的值的形状将是什么？", "{1} 的{0}是多少？"),
+    ],
+)
+def test_of_an_array_the_stage_asks_for_its_shape_or_one_entry(show, visit, lang, shape, element):
+    """No shape is told before its question: not by the card, nor by its wire or one that is
+    broadcast to it."""
+    given = np.ones((4, 2)), np.ones((2, 3)), np.ones(3)
+    found = trace_function(layer, *given, mode="reverse")
+    value, adjoint = {"en": ("value", "adjoint"), "zh": ("值", "伴随")}[lang]
+    viewer, page = show(found, 1280, 720, step=3, lang=lang), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    told = viewer.locator(".mg-caption:visible, .mg-shape:visible")
+    formula = lambda: re.sub(r"\s", "", viewer.locator(".mg-formula").text_content())
+    page.keyboard.press("PageDown")
+    assert viewer.locator(".mg-say").inner_text() == shape and formula().endswith("=?")
+    assert not any("(4, 3)" in text for text in told.all_text_contents())
+    assert "(4, 2)" in " ".join(told.all_text_contents()), "that of an input is known"
+    page.keyboard.press("PageDown")
+    assert "(4, 3)" in " ".join(told.all_text_contents())
+    page.keyboard.press("q")
+    to(viewer, 0)
+    assert " ".join(told.all_text_contents()).count("(4, 3)") > 3, "nothing is asked"
+    page.keyboard.press("q")
+    for phase, node, what in (("primal", "v3", value), ("adjoint", "w", adjoint)):
+        k = step_at(found, phase, node) - 1
+        to(viewer, k)
+        page.keyboard.press("PageDown")
+        row, column = re.search(r"\[(\d),(\d)\]", formula()).groups()
+        asked = element.format(what, f"{node}[{row}, {column}]")
+        assert viewer.locator(".mg-say").inner_text() == asked
+    visit.assert_clean()
+
+
 def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
     k = step_at(trace, "adjoint", "x2") - 1
     viewer = show(trace, 1280, 720, step=k, views=["predict"])

@@ -12,7 +12,7 @@ import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./g
 import { solve } from "./layout.js";
 import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
-import { drawShape, edgeShape, placeShapes, shapeBox } from "./shape_labels.js";
+import { drawShape, edgeShape, markUntold, placeShapes, shapeBox } from "./shape_labels.js";
 import { short } from "./numbers.js";
 import { factorText } from "./summaries.js";
 
@@ -248,7 +248,7 @@ export function drawGraph(
       const first = one.all[0],
         shape = edgeShape(first, byId.get(first.src), byId.get(first.dst)),
         wire = drawWire(points, stageOf(first));
-      leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, shape }]);
+      leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, shape, one }]);
       wire.ends = [one.src, one.dst];
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
@@ -256,10 +256,9 @@ export function drawGraph(
     const boxes = shown.map((id) => place.nodes?.[id]).filter(Boolean),
       grown = (by) => boxes.map(({ x, y, w, h: tall }) => around(x, y, w + 2 * by, tall + 2 * by));
     const placed = placeShapes(leaving, grown(0));
-    noted = [...placed.values()].flat().map(shapeBox);
-    shapes.replaceChildren(
-      ...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawShape))),
-    );
+    const written = [...placed.values()].flat();
+    noted = written.map(shapeBox);
+    shapes.replaceChildren(...written.map(drawShape));
     standing = grown(STROKE);
     for (const id of shown) {
       const box = place.nodes?.[id],
@@ -624,9 +623,8 @@ export function drawGraph(
       const hidden = (id) => cards.get(id)?.group.classList.contains("mg-unborn") ?? false;
       for (const wire of wires.values())
         wire.group.classList.toggle("mg-unborn", wire.ends.some(hidden));
-      for (const shape of shapes.children)
-        shape.classList.toggle("mg-unborn", hidden(shape.dataset.of));
     }
+    markUntold(shapes.children, cards, byId);
     if (!step) return;
     if (asked) {
       const { group } = cards.get(standsFor.get(step.node)) ?? {};

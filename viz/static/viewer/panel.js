@@ -9,6 +9,7 @@ import { columnOf, key } from "./fold.js";
 import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./summaries.js";
 import { passText, phaseOf, sentence } from "./speech.js";
+import { ofArray } from "./views/array_questions.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   ON_PHONE = 0.23,
@@ -195,18 +196,20 @@ export function drawPanel(trace, t, stateAt, inputs) {
     // What comes next, before its answer: the left side of its formula.
     ask(step) {
       const { formula: tokens = [] } = step,
-        left = tokens.slice(0, 1),
-        sign = tokens.find((token) => token.text === "=" || token.text === "+=");
+        sign = tokens.find((token) => token.text === "=" || token.text === "+="),
+        asks = sign?.text === "+=" ? "stageAdd" : "stageAsk",
+        shapeOf = (id) => names.byId.get(id).shape ?? [],
+        question = { left: [tokens[0], sign], words: asks, node: names(step.node) },
+        { left, words, node } = ofArray(question, step, steps.indexOf(step), shapeOf, t);
       badge.textContent = phaseOf(step, t);
-      formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
+      formula.replaceChildren(...equation([...left, { t: "text", text: "?" }]));
       sums.replaceChildren();
       shown.means.hidden = true;
       explain(false);
       curve?.update(null);
-      const what = columnName({ key: columnOf(step) }, t),
-        asks = sign?.text === "+=" ? "stageAdd" : "stageAsk",
+      const column = columnName({ key: columnOf(step) }, t),
         soFar = step.partial ? t("soFar") : "";
-      tell(say, t(asks, { what, node: names(step.node), soFar }));
+      tell(say, t(words, { column, node, soFar }));
       say.classList.add("mg-needed");
       fitted(shown);
     },

@@ -81,8 +81,8 @@ function standingThings(edges, boxes) {
 }
 
 /**
- * All shape labels of a picture. leaving: Map of node -> [{points, shape}], its edges with what
- * each says; cards: boxes. Returns a Map of node -> its shape labels.
+ * All shape labels of a picture. leaving: Map of node -> [{points, shape, one}], the points of its
+ * edges, what each says, and the edges; cards: boxes. Returns a Map of node -> its shape labels.
  */
 export function placeShapes(leaving, cards) {
   const edges = [...leaving.values()].flat();
@@ -135,7 +135,8 @@ function shapesOf(edges, standing) {
     }
     const best = firstClear(found, standing);
     standing.add(shapeBox(best));
-    return best;
+    const { one } = edges.find((edge) => edge.shape === shape);
+    return { ...best, of: one.all[0].broadcast ? one.dst : one.src }; // whose shape it tells
   });
 }
 
@@ -170,12 +171,24 @@ function firstClear(found, standing) {
 }
 
 // Where its letters would be too narrow to be read, what it is before a broadcast is left out.
-export function drawShape({ shape: whole, x, y, space }) {
+export function drawShape({ shape: whole, x, y, space, of }) {
   const narrow = space < constants.shape.legible * LETTER * letters(whole),
     shape = narrow ? whole.replace(/.* ⇒/, "⇒") : whole;
   const squeezed = letters(shape) * LETTER > space && {
     textLength: Math.round(space),
     lengthAdjust: "spacingAndGlyphs",
   };
-  return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, shape);
+  const label = { x, y, class: "mg-shape", "data-of": of, "aria-hidden": "true" };
+  return s("text", { ...label, ...squeezed }, shape);
+}
+
+// Marks what tells a shape that a question of the stage may ask for yet: the labels and the cards
+// of arrays that are not computed.
+export function markUntold(labels, cards, nodes) {
+  const mark = ({ classList }, id, asked) => {
+    const isBare = cards.get(id)?.group.classList.contains("mg-bare");
+    classList.toggle("mg-untold", Boolean(asked && isBare && nodes.get(id)?.kind !== "input"));
+  };
+  for (const [id, { group }] of cards) mark(group, id, nodes.get(id)?.shape?.length);
+  for (const label of labels) mark(label, label.dataset.of, true);
 }

@@ -77,7 +77,7 @@ export function makeStage(root, { steps }, { clock, arrange, redraw, told, answe
     on: () => on,
     asks: () => on && questions,
     question() {
-      questions = !questions;
+      questions = !root.classList.toggle("mg-quiet");
       ask(null);
     },
     dark: () => root.classList.add("mg-dark"),
