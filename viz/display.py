@@ -8,7 +8,9 @@ table in a terminal.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,7 @@ from minigrad.viz.tensor_names import variables
 from minigrad.viz.trace_frame import TraceFrame, iframe
 
 from minigrad.core.tensor import Tensor
+from minigrad.errors import NonScalarError
 from minigrad.nn import Module
 
 TRACED = ("tangents", "cotangent", "names", "source", "title", "most", "partial")
@@ -52,7 +55,8 @@ def show(
         what is fed, ``{variable: value}``.
         mode: for a function, ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or
         ``"both"``; by default ``"both"`` of single numbers and with ``tangents``, else
-        ``"reverse"``.
+        ``"reverse"``; without adjoints, and with a warning, of a function whose result is no single
+        number, unless ``cotangent`` is given.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
         views: further views that are open at first: "predict", "story", "algorithm", "orders",
@@ -250,8 +254,14 @@ def _of_torch(
         )
     from minigrad.viz.adapters import from_torch
 
-    done = "primal" if mode == "primal" else "reverse"
-    return from_torch(thing, *args, mode=done, spaces=variables(caller), **given)
+    run = partial(from_torch, thing, *args, spaces=variables(caller), **given)
+    try:
+        return run(mode="primal" if mode == "primal" else "reverse")
+    except NonScalarError as error:
+        if mode is not None or isinstance(thing, torch.Tensor):
+            raise
+        warnings.warn(f"no adjoints are shown. {error}", stacklevel=3)
+        return run(mode="primal")
 
 
 def _recorded(

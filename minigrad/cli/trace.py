@@ -17,6 +17,7 @@ from minigrad.cli.options import (
     FORMATS,
     PICTURES,
     as_options,
+    complain,
     dashes,
     ending,
     formula_parser,
@@ -35,6 +36,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
+from minigrad.watch.trace import default_mode
 
 SIZES = "16:9, 4:3, 1:1, hd, small, or pixels such as 1280x720"
 
@@ -180,14 +182,14 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     title = f"{_on_one_line(formula.source)},  {point}"
     try:
         with warnings_told():
-            _require_scalar(formula.source, formula(*inputs), options.mode)
+            backward = _has_adjoints(formula.source, formula(*inputs), options.mode)
             function, source = (
                 (formula.function, None)
                 if isinstance(formula, PythonFunction)
                 else (formula, formula.source)
             )
             more = {
-                "mode": options.mode,
+                "mode": options.mode if backward else default_mode(inputs, tangents, backward),
                 "tangents": tangents,
                 "names": formula.names,
                 "source": source,
@@ -215,20 +217,24 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     return trace
 
 
-def _require_scalar(source: str, result: Any, mode: str | None) -> None:
-    """Raises UsageError unless the result is a tensor, and for reverse mode one number."""
+def _has_adjoints(source: str, result: Any, mode: str | None) -> bool:
+    """Whether the result is one number, from which a reverse pass can start; where it is not and no
+    mode is asked for, this is said. Raises UsageError for what is no tensor, and for more than one
+    number where reverse mode is asked for."""
     if isinstance(result, numbers.Number):
-        return
+        return True
     if not isinstance(result, Tensor):
         found = "nothing" if result is None else f"a {type(result).__name__}"
         raise UsageError(
             f"{source} gives {found}; only a function that returns one tensor can be traced"
         )
-    if mode in (None, "reverse", "both") and result.numel() != 1:
-        problem = (
-            f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
-        )
+    if mode in ("primal", "forward") or result.numel() == 1:
+        return True
+    problem = f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
+    if mode is not None:
         raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
+    complain(f"no adjoints are shown: {problem}; for adjoints reduce it with sum(...) or mean(...)")
+    return False
 
 
 def _most_nodes() -> int | None:

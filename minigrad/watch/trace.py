@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -50,7 +52,8 @@ def trace_function(
     an input with a name of its own, "p.W" for p["W"], in `tangents`, too.
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
     or "both" (default: "both" of single numbers and where tangents are given, else "reverse", as
-    an array has no direction that is better than another).
+    an array has no direction that is better than another; without adjoints, and with a warning,
+    where the result is no single real number and no cotangent is given).
     tangents: the forward seed, one value per argument or a mapping from argument names (default: 1
     for the first, 0 for the others).
     cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one
@@ -62,11 +65,11 @@ def trace_function(
 
     partial: where f raises, return the Trace up to there, whose "error" says what was raised.
 
-    f must return one tensor (or number), which must be a single real number if adjoints are asked
-    for without a cotangent. Raises TypeError for an argument without a value, ValueError for an
-    unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for another
-    kind of result; AutogradError where f does something that a Trace cannot show (vmap; in-place
-    changes hidden from the graph). What f itself raises passes through untouched.
+    f must return one tensor (or number), which must be a single real number if a mode with adjoints
+    is asked for without a cotangent. Raises TypeError for an argument without a value, ValueError
+    for an unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for
+    another kind of result; AutogradError where f does something that a Trace cannot show (vmap;
+    in-place changes hidden from the graph). What f itself raises passes through untouched.
     """
     __tracebackhide__ = True  # a notebook then shows the caller's line and the message
     given: dict[str, Any] = {"tangents": tangents, "cotangent": cotangent, "partial": partial}
@@ -101,9 +104,8 @@ def record(
     labels, inputs = [*_named(given)], [as_input(value, dtype) for value in values]
     if len(set(labels)) < len(labels):
         raise ValueError(f"trace: two inputs have one name among {', '.join(labels)}.")
-    if mode is None:
-        single = all(x.array.size == 1 for x in inputs)
-        mode = "both" if single or tangents is not None else "reverse"
+    asked = mode is not None or cotangent is not None
+    mode = mode or default_mode(inputs, tangents)
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level, fewer_collections():
         recorder = TraceRecorder(f, labels, source, level, most)
@@ -125,13 +127,51 @@ def record(
         # another kind of result is the caller's mistake, not a step of f
         recorder.result = out = _result(returned)
         recorder.output(out)
-        if mode in ("reverse", "both"):
+        if mode in ("reverse", "both") and _has_adjoints(out, cotangent, asked):
             try:
-                _reverse(recorder, out, mode, cotangent)
+                _reverse(recorder, out, cotangent)
             except Exception as error:
                 if not partial or not recorder.fail_back(error):
                     raise
     return recorder
+
+
+def default_mode(inputs: Iterable[Tensor], tangents: Any, backward: bool = True) -> str:
+    """The mode where none is asked for. backward: whether the result allows a reverse pass."""
+    if tangents is not None or all(x.array.size == 1 for x in inputs):
+        return "both" if backward else "forward"
+    return "reverse" if backward else "primal"
+
+
+def _has_adjoints(out: Tensor, cotangent: Any, asked: bool) -> bool:
+    """Whether a reverse pass can start from a result. Where it cannot this raises, or, unless it
+    was asked for, warns."""
+    __tracebackhide__ = True
+    error: type[AutogradError] = NonScalarError
+    if cotangent is None and out.array.size != 1:
+        why = f"reverse mode starts from one number, but the function returned shape {out.shape}"
+        cure = "Reduce the result, for instance with .sum(), or give cotangent="
+    elif not backend.is_differentiable(out.dtype):
+        error = AutogradError
+        why = f"the function returned {out.dtype}, which has no derivative"
+        cure = "Return a floating dtype"
+    elif out.dtype.kind == "c":
+        why = "the function returned a complex number; a gradient is defined for real results only"
+        cure = "Return .real or .abs()"
+    else:
+        return True
+    if asked:
+        raise error(f"trace: {why}. {cure}; or trace with mode='primal'.")
+    warnings.warn(f"no adjoints are shown: {why}. {cure}.", stacklevel=_levels_to_user())
+    return False
+
+
+def _levels_to_user() -> int:
+    """The level, counted from the caller, of the first function that is not minigrad's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _result(out: Any) -> Tensor:
@@ -156,24 +196,8 @@ def _result(out: Any) -> Tensor:
     raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 
 
-def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) -> None:
+def _reverse(recorder: TraceRecorder, out: Tensor, cotangent: Any) -> None:
     __tracebackhide__ = True
-    if cotangent is None and out.array.size != 1:
-        raise NonScalarError(
-            "trace: reverse mode starts from one number, but the function returned shape"
-            f" {out.shape}. Reduce the result, for instance with .sum(), give cotangent=, or trace"
-            " with mode='forward' or mode='primal'."
-        )
-    if not backend.is_differentiable(out.dtype):
-        raise AutogradError(
-            f"trace: the function returned {out.dtype}, which has no derivative; trace with"
-            " mode='primal', or return a floating dtype."
-        )
-    if out.dtype.kind == "c":
-        raise NonScalarError(
-            "trace: the function returned a complex number; a gradient is defined for real results"
-            " only. Return .real or .abs()."
-        )
     node = current_node(out)
     seed = (
         wrap(backend.ones(out.shape, out.dtype, out.array))

@@ -314,7 +314,7 @@ WRONG = [
     (["sum(x)", "x=" + "[" * 50_000], ["not a list of numbers"]),
     (["x", "x=" + "1" * 100_001], ["100,001 characters"]),
     (["2*3"], ["no variable"]),
-    (["x*2", "x=[1,2]"], ["shape (2,)", "sum(...)", "--mode forward"]),
+    (["x*2", "x=[1,2]", "--mode", "both"], ["shape (2,)", "sum(...)", "--mode forward"]),
     (["x", "x=1", "--mode", "reverse", "--seed", "x=1"], ["--seed", "--mode forward"]),
     (["x", "x=1", "--seed", "y=1"], ["y is not a variable"]),
     (["x", "x=1", "--seed", "x=1", "x=2"], ["x has two seeds"]),
@@ -1317,11 +1317,12 @@ def test_what_cannot_be_drawn_is_said_in_one_line(
 def test_a_result_of_one_element_has_adjoints_whatever_its_shape(command, tmp_path):
     (tmp_path / "m.py").write_text("import minigrad as mg\nnet = mg.nn.Linear(2, 1)\n")
     assert command("trace", f"{tmp_path / 'm.py'}:net", "input=[1, 2]")[::2] == (0, "")
-    status, _, error = command("trace", f"{tmp_path / 'm.py'}:net", "input=[[1, 2], [3, 4]]")
-    assert (
-        status == 2
-        and "the result has shape (2, 1), and reverse mode starts from one number" in error
-    )
+    given = "trace", f"{tmp_path / 'm.py'}:net", "input=[[1, 2], [3, 4]]"
+    status, out, error = command(*given)
+    why = "the result has shape (2, 1), and reverse mode starts from one number"
+    assert status == 0 and error.count(why) == 1 and "adjoint" not in out and "v1" in out
+    status, _, error = command(*given, "--mode", "reverse")
+    assert status == 2 and why in error
 
 
 MANY_KINDS = """

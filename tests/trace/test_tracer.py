@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import nn
+from minigrad import nn, viz
 from minigrad.core import observe, primitive
 from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
 from minigrad.observers import observing
@@ -409,7 +409,7 @@ def test_complex_values_and_adjoints_are_written_in_two_parts():
     assert cells(trace)["z", "v"]["sample"][0] == {"re": 1.0, "im": 2.0}
     assert cells(trace)["z", "g"]["sample"] == [{"re": 2.0, "im": 4.0}, {"re": 6.0, "im": -2.0}]
     with pytest.raises(NonScalarError, match="complex"):
-        trace_function(lambda z: z * z, 1 + 2j)
+        trace_function(lambda z: z * z, 1 + 2j, mode="reverse")
 
 
 # ------------------------------------------------------------------ derivatives inside the function
@@ -599,10 +599,34 @@ def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatc
 
 def test_reverse_mode_needs_one_real_number():
     with pytest.raises(NonScalarError, match=r"shape \(2,\).*sum"):
-        trace_function(lambda x: x * 2, [1.0, 2.0])
+        trace_function(lambda x: x * 2, [1.0, 2.0], mode="reverse")
+    with pytest.raises(NonScalarError, match="one number"):
+        trace_function(lambda x: x * mg.ones(2), 1.0, mode="both")
     with pytest.raises(AutogradError, match="int64"):
-        trace_function(lambda x: x.argmax(), [1.0, 2.0])
+        trace_function(lambda x: x.argmax(), [1.0, 2.0], mode="reverse")
     assert cells(traced(lambda x: x * 2, np.array([[3.0]])))["x", "g"]["sample"] == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("f", "at", "why", "columns"),
+    [
+        (lambda x: x * 2, [1.0, 2.0], r"shape \(2,\)\. Reduce .* or give cotangent=", "v"),
+        (lambda x: x * mg.ones(2), 1.0, r"shape \(2,\)", "vd"),
+        (lambda x: x.argmax(), [1.0, 2.0], "int64, which has no derivative", "v"),
+        (lambda z: z * z, 1 + 2j, "complex", "vd"),
+    ],
+)
+def test_without_a_mode_a_result_that_reverse_mode_cannot_start_from_has_its_values(
+    f, at, why, columns
+):
+    for show in (trace_function, lambda f, at: viz.show(f, at).trace):
+        with pytest.warns(UserWarning, match=f"no adjoints are shown: .*{why}") as said:
+            trace = show(f, at)
+        assert {one.filename for one in said} == {__file__}
+        assert "".join(column["key"] for column in trace["columns"]) == columns
+    if columns == "v" and "shape" in why:
+        seeded = trace_function(f, at, cotangent=[1.0, 0.0])
+        assert cells(seeded)["x", "g"]["sample"] == [2.0, 0.0]
 
 
 # ------------------------------------------------------------------------------------- surroundings

@@ -252,7 +252,10 @@ def test_the_values_alone_of_a_result_of_any_shape(monkeypatch):
     with pytest.raises(ValueError, match="mode must be"):
         viz.from_torch(f, torch.tensor([1.0, 2.0]), mode="forward")
     with pytest.raises(NonScalarError, match=r"cotangent=… in viz\.show"):
-        viz.show(f, torch.tensor([1.0, 2.0]))
+        viz.show(f, torch.tensor([1.0, 2.0]), mode="reverse")
+    with pytest.warns(UserWarning, match=r"no adjoints are shown.*cotangent=…"):
+        by_default = viz.show(f, torch.tensor([1.0, 2.0]))
+    assert by_default.trace["steps"] == shown.trace["steps"]
     with_seed = viz.show(f, torch.tensor([1.0, 2.0]), cotangent=[1.0, 0.0])
     assert ("x", "g") in last(with_seed.trace)
 
