@@ -202,12 +202,12 @@ def _pair(a: Labelled, b: Labelled, needed: set[Label]) -> Labelled:
 # ------------------------------------------------------------------------------ products with names
 
 
-def _ranks(function: str, *named: tuple[str, Tensor, int]) -> None:
+def _ranks(function: str, *named: tuple[str, Tensor, int], instead: str = "") -> None:
     for name, x, rank in named:
         if x.ndim != rank:
             raise ShapeError(
                 f"{function}: {name} must have {rank} dimension{'s' * (rank != 1)}, got shape"
-                f" {x.shape}."
+                f" {x.shape}.{instead}"
             )
 
 
@@ -215,7 +215,8 @@ def _ranks(function: str, *named: tuple[str, Tensor, int]) -> None:
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """Σ a[i] b[i] of two vectors of equal length."""
     a, b = as_tensor(a), as_tensor(b)
-    _ranks("dot", ("a", a, 1), ("b", b, 1))
+    instead = " With a matrix write a @ b (mg.matmul)."
+    _ranks("dot", ("a", a, 1), ("b", b, 1), instead=instead)
     return fn.matmul(a, b)
 
 

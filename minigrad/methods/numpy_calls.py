@@ -42,6 +42,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 OTHER_NAMES = {
     "power": "pow",
+    "dot": "matmul",
     "array": "tensor",
     "asarray": "as_tensor",
     "round_": "round",

@@ -39,7 +39,7 @@ mg.einsum("ijk", X)  # ValueError: names 3 axes, operand 0 has shape \(3, 4\)
 mg.einsum("i1", X)  # ValueError: letters
 mg.einsum("ij->ik", X)  # ValueError: must name axes of the operands
 mg.einsum("ij->ii", X)  # ValueError: each once
-mg.dot(X, X[0])  # ShapeError: a must have 1 dimension, got
+mg.dot(X, X[0])  # ShapeError: a must have 1 dimension, got .* write a @ b \(mg\.matmul\)
 mg.dot(X[0], X[:, 0])  # ShapeError: inner sizes 4 and 3
 mg.mm(X, X)  # ShapeError: inner sizes 4 and 3
 mg.bmm(X.reshape(1, 3, 4), mg.zeros(2, 4, 3))  # ShapeError: 1 and 2 matrices

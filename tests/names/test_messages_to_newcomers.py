@@ -123,7 +123,7 @@ np.sin(X)
 np.power(X, 2)  # TypeError: Use mg\.pow instead
 np.maximum(X, 0)  # TypeError: Use mg\.maximum instead
 np.sum(X)  # AutogradError: np\.sum was called .*Use mg\.sum instead
-np.dot(X, X)  # AutogradError: Use mg\.dot instead
+np.dot(X, X)  # AutogradError: Use mg\.matmul instead
 np.concatenate([X, X])  # AutogradError: Use mg\.concatenate instead
 np.linalg.norm(X)  # AutogradError: np\.linalg\.norm was called .*Use mg\.linalg\.norm instead
 np.fft.fft(X)  # AutogradError: Use mg\.fft\.fft instead
