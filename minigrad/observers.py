@@ -51,7 +51,8 @@ def notify(method: str, *details: Any) -> None:
     """Call an optional method of this thread's observers, where they have it: `tensor_made(tensor)`
     for a tensor made of data and not by an operation, `read(tensor, kind)` for one converted to a
     Python number of this kind ("float"), and then, as by `.item()`, of the kind "item",
-    `decided(tensor)` for one whose truth is tested."""
+    `decided(tensor)` for one whose truth is tested, `indexed(tensor)` for one that is no index and
+    is taken as one."""
     for observer in observation.listening:
         if hasattr(observer, method):
             getattr(observer, method)(*details)

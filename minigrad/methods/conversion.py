@@ -54,7 +54,11 @@ attach("__format__", lambda self, spec: format(self.item(), spec) if spec else r
 @method
 def __index__(self: Tensor) -> int:
     if self.dtype.kind not in "iub" or self.numel() != 1:
-        raise TypeError("only integer tensors of a single element can be used as an index.")
+        observers.notify("indexed", self)
+        raise TypeError(
+            "only integer tensors of a single element can be used as an index or in range(), not"
+            f" one of {self.dtype} and shape {self.shape}."
+        )
     return int(self.item())
 
 

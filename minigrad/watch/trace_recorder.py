@@ -355,6 +355,17 @@ class TraceRecorder(TraceWriter):
         elif not self._reversing:
             warn_of_plain_number(tensor, kind)
 
+    def indexed(self, tensor: Tensor) -> None:
+        """Say of an input that range() cannot take it, and how it is left out of what is traced."""
+        name = self.found(tensor)
+        if name in self.inputs and tensor.array.size == 1:
+            raise TypeError(
+                f"range() and indices take integers, but {name} is a tensor of {tensor.dtype}, as"
+                f" is each number that a traced function is called with. Give {name} a default"
+                f" value, def f(x, {name}=3), and leave it out of the call; or trace"
+                f" functools.partial(f, {name}=3)."
+            )
+
     def decided(self, tensor: Tensor) -> None:
         """Note in the condition's own step what an `if` or a `while` does with it."""
         name = self._note_decision(tensor, self.map.decided)

@@ -1,6 +1,7 @@
 """What the tracer does with the many ways in which people write functions, and what it refuses."""
 
 import contextlib
+import functools
 import gc
 import linecache
 import math
@@ -605,6 +606,20 @@ def test_reverse_mode_needs_one_real_number():
     with pytest.raises(AutogradError, match="int64"):
         trace_function(lambda x: x.argmax(), [1.0, 2.0], mode="reverse")
     assert cells(traced(lambda x: x * 2, np.array([[3.0]])))["x", "g"]["sample"] == [2.0]
+
+
+def test_an_argument_that_counts_rounds_is_refused_with_the_way_out():
+    def f(x, n):
+        for _ in range(n):
+            x = mg.sin(x)
+        return x
+
+    with pytest.raises(TypeError, match=r"n is a tensor of float64.*def f\(x, n=3\).*partial"):
+        trace_function(f, 0.9, 3)
+    with pytest.raises(TypeError, match=r"only integer tensors .* float64 and shape \(\)"):
+        trace_function(lambda x: list(range(10))[x * 2], 0.5)
+    trace = trace_function(functools.partial(f, n=3), 0.9)
+    assert trace["inputs"] == ["x"] and len([n for n in trace["nodes"] if "op" in n]) == 3
 
 
 @pytest.mark.parametrize(
