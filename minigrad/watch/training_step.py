@@ -48,6 +48,12 @@ def trace_training_step(
     `trace_function` raises; nothing is changed then.
     """
     __tracebackhide__ = True
+    if not callable(f):
+        raise TypeError(
+            "training step: expected the function that computes the loss, which is called with the"
+            f" arguments after the optimiser, got a {type(f).__name__}. Write a function, def"
+            " loss(x, y): return …, and pass that."
+        )
     owner = type(optimizer).__name__
     if not hasattr(optimizer, "param_groups") or not callable(getattr(optimizer, "step", None)):
         raise TypeError(f"training step: expected an optimiser after the loss, got {owner}.")

@@ -165,6 +165,16 @@ def test_what_cannot_be_shown_changes_nothing(optimiser: Any, error: Any, messag
     assert w.item() == 2.0 and w.grad is None
 
 
+@pytest.mark.parametrize("given", [mg.ones(()), 0.5])
+def test_the_loss_is_a_function_and_not_its_value(given: Any) -> None:
+    message = (
+        rf"function that computes the loss, .* got a {type(given).__name__}\. Write a function"
+    )
+    w = mg.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match=message):
+        viz.training_step(given, optim.SGD([w], lr=1.0), 3.0)
+
+
 def test_what_the_loss_raises_changes_nothing() -> None:
     w = mg.tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(NonScalarError):
