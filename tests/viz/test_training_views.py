@@ -11,6 +11,7 @@ import re
 import sys
 import weakref
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -398,6 +399,30 @@ def test_on_a_page_without_a_kernel_later_cells_renew_what_stands_there(shell, m
     shell.end_cell()
     live.close()
     assert len(shown) == len(renewed) == 1 and "0.25" in renewed[0]._repr_html_()
+
+
+def test_an_interrupt_names_the_users_calls_alone():
+    class Slow(mg.nn.Module):
+        def forward(self, x):
+            return self.inner(x)
+
+        def inner(self, x):
+            x.register_hook(stop)
+            return x * 2
+
+    def stop(g):
+        raise KeyboardInterrupt
+
+    model, x = mg.nn.Sequential(Slow()), mg.ones(1, requires_grad=True)
+    for error in (KeyboardInterrupt, ValueError):
+        with pytest.raises(error) as told, viz.Live(show=False):
+            model(x).sum().backward() if error is KeyboardInterrupt else model(x).reshape(7)
+        names = [entry.frame.f_globals["__name__"] for entry in told.traceback]
+        own = [entry.name for entry in told.traceback if entry.path == Path(__file__)]
+        inside = any(name.startswith("minigrad") for name in names)
+        if error is KeyboardInterrupt:
+            assert own == ["test_an_interrupt_names_the_users_calls_alone", "stop"]
+        assert inside == (error is ValueError)
 
 
 def test_an_interrupted_training_keeps_what_was_recorded():

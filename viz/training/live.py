@@ -209,10 +209,24 @@ class Live:
         place: TracebackType | None,
     ) -> None:
         self.close()  # after an error or Ctrl-C too: what was recorded until then is worth seeing
+        if isinstance(error, KeyboardInterrupt) and place is not None:
+            _without_library(place)
 
     def __call__(self, epoch: float | None = None, **measures: Any) -> None:
         """Calls `log`, so that a Live serves as a callback."""
         self.log(epoch, **measures)
+
+
+def _without_library(place: TracebackType) -> None:
+    """Takes minigrad's calls out of a traceback, which begins in the user's code: where it was
+    interrupted says nothing, and fills a screen of a notebook."""
+    later = place.tb_next
+    while later is not None:
+        if str(later.tb_frame.f_globals.get("__name__")).partition(".")[0] != "minigrad":
+            place.tb_next = later
+            place = later
+        later = later.tb_next
+    place.tb_next = None
 
 
 _open: WeakSet[Live] = WeakSet()
