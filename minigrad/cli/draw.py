@@ -25,6 +25,7 @@ from minigrad.cli.target import (
     PythonFunction,
     UsageError,
     drawing_target,
+    with_place,
 )
 from minigrad.cli.values import arguments
 from minigrad.core.tensor import Tensor
@@ -138,7 +139,7 @@ def _drawing(options: argparse.Namespace) -> Any:
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
     except (ValueError, RuntimeError, TypeError) as error:
-        message = as_options(str(error)).removeprefix("draw_graph: ")
+        message = as_options(with_place(error)).removeprefix("draw_graph: ")
         raise ComputationError(
             f"{formula.source} cannot be drawn with these values: {message}"
         ) from error

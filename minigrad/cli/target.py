@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 from minigrad import expression
 from minigrad.core.tensor import Tensor
 from minigrad.nn import Module
+from minigrad.trace.text import number
+from minigrad.watch.blocks import where_raised
 
 
 class UsageError(Exception):
@@ -54,6 +56,17 @@ class PythonFunction:
         ]
         place = f" in line {lines[-1]} of {self.path}" if lines else ""
         return f"{self.source} cannot be run: {type(error).__name__}{place}: {error}"
+
+
+def with_place(error: Exception) -> str:
+    """What an error says, behind the piece of the user's code that raised it with its numbers."""
+    piece, held = where_raised(error)
+    given = {
+        name: value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+        for name, value in held.items()
+    }
+    told = [f"{n} = {number(v)}" for n, v in given.items() if isinstance(v, int | float)]
+    return f"{piece}{' with ' * bool(told)}{', '.join(told)}: {error}" if piece else str(error)
 
 
 class Drawable:

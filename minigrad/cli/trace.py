@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from minigrad import expression
+from minigrad.cli import complain
 from minigrad.cli.options import (
     FORMATS,
     PICTURES,
     as_options,
-    complain,
     dashes,
     ending,
     formula_parser,
@@ -30,7 +30,7 @@ from minigrad.cli.options import (
     with_status,
     wrote,
 )
-from minigrad.cli.target import ComputationError, PythonFunction, UsageError, target
+from minigrad.cli.target import ComputationError, PythonFunction, UsageError, target, with_place
 from minigrad.cli.values import arguments, bindings, tangents_of
 from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
@@ -188,7 +188,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
                 if isinstance(formula, PythonFunction)
                 else (formula, formula.source)
             )
-            more = {
+            more: dict[str, Any] = {
                 "mode": options.mode if backward else default_mode(inputs, tangents, backward),
                 "tangents": tangents,
                 "names": formula.names,
@@ -206,7 +206,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
         raise
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(
-            f"{formula.source} cannot be computed with these values: {error}"
+            f"{formula.source} cannot be computed with these values: {with_place(error)}"
         ) from error
     except UsageError:
         raise

@@ -5,6 +5,7 @@ import json
 import re
 import unicodedata
 import warnings
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from minigrad import backend, expression, functions
@@ -22,8 +23,10 @@ def arguments(formula: Formula, words: list[str]) -> list[Any]:
     missing = [name for name in formula.names if name not in values]
     if missing:
         example = " ".join(f"{name}=2" for name in missing)
+        meant = _meant(formula, values)
         raise UsageError(
-            f"no value for {', '.join(missing)}; give one after the formula, for example: {example}"
+            f"no value for {', '.join(missing)}{meant and f' ({meant})'}; give one after the"
+            f" formula, for example: {example}"
         )
     if not formula.names and re.fullmatch(r"\s*\w+\s*=\s*\S+\s*", formula.source):
         raise UsageError(
@@ -63,11 +66,37 @@ def bindings(words: list[str], formula: Formula, what: str) -> dict[str, Any]:
                 if name in expression.CONSTANTS
                 else f"its variables are {', '.join(formula.names) or 'none'}"
             )
+            given = [word.partition("=")[0].strip() for word in words]
+            meant = _meant(formula, given)
             raise UsageError(
                 f"{name or 'the empty name'} is not a variable of {formula.source}; {has}"
+                f"{meant and f'; {meant}'}"
             )
         bound[name] = _value(name, text)
     return bound
+
+
+def _meant(formula: Formula, given: Iterable[str]) -> str:
+    """The question whether a variable without a value is a product or a call without its sign, xy
+    where x and y have values; "" if none is."""
+    known = {*given}
+    names = () if isinstance(formula, PythonFunction) else formula.names
+    found = [_parted(name, known) for name in names if name not in known]
+    told = [text for text in found if text]
+    return f"did you mean {' and '.join(told)}?" if told else ""
+
+
+def _parted(name: str, known: Collection[str]) -> str:
+    """A name that is several known ones in a row as their product, or, behind a function's name, as
+    a call; "" for another."""
+    for first in sorted(filter(name.startswith, known), key=len, reverse=True):
+        rest = name.removeprefix(first)
+        if first and (not rest or (rest := _parted(rest, known))):
+            return f"{first}*{rest}" if rest else first
+    for function in sorted(filter(name.startswith, expression.FUNCTIONS), key=len, reverse=True):
+        if inner := _parted(name.removeprefix(function), known):
+            return f"{function}({inner})"
+    return ""
 
 
 def _value(name: str, text: str) -> Any:

@@ -299,7 +299,10 @@ WRONG = [
     (["x^2", "x=1"], ["  x^2\n   ^\n", "x**2"]),
     (["x.y", "x=1"], ["  x.y\n  ^^^\n", "log(x)"]),
     (["log(x)*y", "x=2"], ["no value for y", "y=2"]),
-    (["x*y*z", "y=2"], ["no value for x, z"]),
+    (["x*y*z", "y=2"], ["no value for x, z;"]),
+    (["x*y + xy", "x=2", "y=3"], ["no value for xy (did you mean x*y?);"]),
+    (["xx1 + y", "x=2", "x1=3"], ["its variables are xx1, y; did you mean x*x1?"]),
+    (["sinxy + expy", "x=2", "y=3"], ["did you mean sin(x*y) and exp(y)?"]),
     (["x", "x=1", "x=2"], ["x has two values"]),
     (["x", "x=1", "y=2"], ["y is not a variable of x"]),
     (["x", "x=1", "=2"], ["not a variable"]),
@@ -1312,6 +1315,18 @@ def test_what_cannot_be_drawn_is_said_in_one_line(
     found, out, error = command(*shlex.split(line))
     assert (found, out) == (status, "") and message in error and "Traceback" not in error
     assert [name for name in sorted(os.listdir(tmp_path)) if name != "__pycache__"] == before
+
+
+def test_a_function_that_raises_is_told_with_the_piece_and_its_numbers(command, tmp_path):
+    (tmp_path / "m.py").write_text(
+        "import math\nimport minigrad as mg\ndef f(x, y):\n    z = x * y\n"
+        "    return math.log(z) + x\ndef g(x, n):\n    for i in range(n):\n        x = mg.sin(x)\n"
+    )
+    for name in ("trace", "draw"):
+        status, _, error = command(name, f"{tmp_path / 'm.py'}:f", "x=-2", "y=3")
+        assert status == 1 and "math.log(z) with z = −6: math domain error" in error
+    status, _, error = command("trace", f"{tmp_path / 'm.py'}:g", "x=-2", "n=3")
+    assert status == 1 and "range(n) with n = 3: only integer tensors" in error
 
 
 def test_a_result_of_one_element_has_adjoints_whatever_its_shape(command, tmp_path):
