@@ -259,6 +259,49 @@ def test_a_key_fills_the_screen_with_the_training_and_the_last_row_can_read_it(
     page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1920, 1080)])
+def test_on_the_stage_no_panel_is_cut_and_no_number_of_an_axis_covers_another(
+    view, visit, history, size
+):
+    """With eight neurons in a layer, whose numbers can be read, and gradients from −0.004707."""
+    mg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+    x, label = mg.data.two_moons().tensors
+    live = viz.History()
+    for epoch in range(2):
+        loss = nn.functional.cross_entropy(model(x), label)
+        loss.backward()
+        live.log(epoch, loss=loss, accuracy=0.5)
+        live.snapshot(epoch, model, points=x, labels=label, example=x[:1])
+    for snapshot in live.snapshots:
+        snapshot["gradients"]["0.weight"] |= {"low": -0.004707, "high": 0.01627}
+    page = visit.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    for shown in (live, history):
+        root = view(shown)
+        page.keyboard.press("f")
+        page.locator(".mt-root.mg-stage:fullscreen").wait_for()
+        page.wait_for_timeout(300)
+        panels = [panel.bounding_box() for panel in root.locator(".mt-panel").all()]
+        assert len(panels) == 6
+        assert max(box["y"] + box["height"] for box in panels) < size[1] - 4
+        axes = [text.bounding_box() for text in root.locator(".mt-axis").all()]
+        for one, other in itertools.combinations(axes, 2):
+            assert (
+                one["x"] + one["width"] <= other["x"] + 1
+                or other["x"] + other["width"] <= one["x"] + 1
+                or one["y"] + one["height"] <= other["y"] + 3
+                or other["y"] + other["height"] <= one["y"] + 3
+            )
+        # of the window's height
+        shares = root.locator(".mt-value, .mt-net").evaluate_all(
+            "all => all.map((e) => e.getBoundingClientRect().height / innerHeight)"
+        )
+        assert min(shares) > 0.0115
+        page.keyboard.press("Escape")
+        page.locator(".mt-root:not(.mg-stage):not(:fullscreen)").wait_for()
+
+
 def test_the_help_lists_the_keys_that_act_on_the_stage_and_off_it(view, visit, axe, history):
     root, page = view(history), visit.page
     help_, button = root.locator(".mg-help"), root.get_by_label("Help", exact=True)

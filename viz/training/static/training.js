@@ -186,8 +186,9 @@ export function mount(
       most = (wide * MARGINS) / (columns * (LEAST + GAP));
     return Math.max(1, tall / DENSE, Math.min(tall / STAGE, most));
   }
-  // Of a square picture: on the stage as wide as it is shown, else it fills its panel.
-  const squareOf = (wide) => (stage.on() ? Math.min(wide, tall / scale) : wide);
+  // The height of a picture on the stage, and the width of a square one; else it fills its panel.
+  const tallest = () => (stage.on() ? tall / scale : Infinity),
+    squareOf = (wide) => Math.min(wide, tallest());
 
   const index = () =>
     state.at < 0
@@ -506,12 +507,15 @@ export function mount(
       return shown("network", found, [select]);
     }
     const small = widest <= 8,
-      r = small ? 19 : Math.max(3.5, Math.min(9, 150 / widest)),
-      gap = small ? 54 : Math.max(2.6 * r, 12);
-    const H = Math.max(150, widest * gap + 30),
-      W = Math.max(300, (small ? 88 : 70) * layers.length);
+      r = small ? (stage.on() ? 20 : 19) : Math.max(3.5, Math.min(9, 150 / widest)),
+      gap = small ? (stage.on() ? 42 : 54) : Math.max(2.6 * r, 12);
+    const W = Math.max(300, (small ? 88 : 70) * layers.length),
+      high = Math.max(150, widest * gap + 30),
+      shrunk = Math.max(W / 330, high / tallest()), // about, when it is shown
+      letters = Math.min(11 * shrunk, (0.22 * W) / layers.length),
+      H = high + letters - 10;
     const x = (l) => (W * (l + 0.5)) / layers.length;
-    const y = (l, i) => H / 2 + (i - (values[l][example].length - 1) / 2) * gap - 6;
+    const y = (l, i) => high / 2 + (i - (values[l][example].length - 1) / 2) * gap - 6;
     const biggest = Math.max(1e-12, ...weights.flat(2).map((w) => Math.abs(num(w)) || 0));
     const svg = s("svg", {
       viewBox: `0 0 ${W} ${H}`,
@@ -580,7 +584,7 @@ export function mount(
       svg.append(
         s(
           "text",
-          { class: "mt-net", x: x(l), y: H - 6, "font-size": (11 * W) / 330 },
+          { class: "mt-net", x: x(l), y: H - 6, "font-size": letters },
           t(l === 0 ? "input" : l === layers.length - 1 ? "outputLayer" : "layerOf", { l }),
         ),
       );
@@ -680,7 +684,8 @@ export function mount(
 
   function histogram(word, data, colour) {
     const W = widthOf(3),
-      H = 118,
+      shown = (scale * (W + FRAME) - FRAME) / W, // times its width
+      H = Math.min(118, (scale * (tallest() / 2 - 4)) / shown), // as high as the other pictures
       B = 20,
       T = 16,
       most = Math.max(1, ...data.counts),
@@ -722,7 +727,8 @@ export function mount(
     if (data.low < 0 && data.high > 0) {
       const zero = 10 + ((W - 20) * -data.low) / (data.high - data.low);
       svg.append(s("line", { class: "mt-zero", x1: zero, x2: zero, y1: T, y2: H - B }));
-      if (zero > 70 && zero < W - 70)
+      const free = (end) => 20 + 7 * text(end).length; // behind its number
+      if (zero > free(data.low) && zero < W - free(data.high))
         svg.append(
           s("text", { class: "mt-axis", x: zero, y: H - 6, "text-anchor": "middle" }, "0"),
         );
