@@ -92,9 +92,12 @@ export const groupTree = () => null, operationsIn = groupTree, openAtFirst = gro
 export const groupsAround = groupTree, visible = groupTree, setIn = groupTree;
 export const rowsOf = groupTree, groupRow = groupTree;
 """,
-        "viewer/group_cards.js": "\nexport const drawGroup = () => null, groupSize = drawGroup;\n",
+        "viewer/group_cards.js": """
+export const drawGroup = () => null, groupSize = drawGroup, groupBar = () => ({});
+""",
     },
     "dangling": {"viewer/hatch.js": "\nexport const hatched = () => null;\n"},
+    "generations": {"viewer/generations.js": "\nexport const generationsIn = () => null;\n"},
     "inflated": {"viewer/inflated.js": "\nexport const inflated = () => null;\n"},
     "problem": {"viewer/problem.js": "\nexport const problem = () => null;\n"},
     "rounds": {"viewer/round_keys.js": "\nexport const ROUND_KEYS = [], toRound = () => null;\n"},

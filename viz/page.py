@@ -384,6 +384,7 @@ def _left_out(trace: Mapping[str, Any], lang: str, kind: str) -> tuple[str, ...]
     again = not told.isdisjoint(("keep", "drops"))
     has["checkpoints"] = again or any(step["phase"] == "free" for step in steps)
     has["dangling"] = any(node.get("dangling") for node in nodes)
+    has["generations"] = has["stages"] or has["dangling"]
     operations = {node.get("op") for node in nodes}
     has |= {name: name in operations for name in ("cast", "where", "log")}
     has["angles"] = not operations.isdisjoint(("sin", "cos", "tan"))

@@ -300,6 +300,32 @@ def test_all_rounds_of_a_loop_stand_in_lines_though_a_wire_crosses_them(show):
     assert place["y"] <= written["y"] < place["y"] + place["height"] - written["height"]
 
 
+LINES_SEEN = """(root) => {
+    const graph = root.querySelector(".mg-graph"), { top } = graph.getBoundingClientRect(),
+        boxes = [...root.querySelectorAll(".mg-card:not(.mg-pile)")]
+            .map((card) => card.getBoundingClientRect())
+            .filter((box) => box.bottom > top + 1 && box.top < top + graph.clientHeight - 1),
+        above = boxes.filter((box) => box.top < top - 1).length,
+        whole = boxes.filter((box) => box.top >= top - 1 &&
+            box.bottom <= top + graph.clientHeight + 1);
+    return [above, whole.length];
+}"""
+
+
+@pytest.mark.parametrize(("size", "least"), [((1280, 800), 4), ((1440, 900), 6)])
+def test_whole_lines_are_seen_from_the_upper_edge_on(show, visit, size, least):
+    """In the second window a line and a half were seen, and in both cards were cut at the upper
+    edge of the graph (November 2026). least: whole cards."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    trace = trace_function(half_sines(50), 0.7, mode="reverse")
+    viewer = show(trace, *size)
+    steps = range(0, len(trace["steps"]) + 1, 13)
+    seen = at_each(viewer, steps, LINES_SEEN)
+    assert [k for k, (above, whole) in zip(steps, seen, strict=True) if above] == []
+    assert min(whole for _, whole in seen[1:]) >= least
+    visit.page.emulate_media(reduced_motion="no-preference")
+
+
 @pytest.mark.whole
 def test_groups_that_are_all_opened_stand_in_lines_too(show, visit):
     viewer = show(sines(200))

@@ -487,6 +487,31 @@ def test_code_that_goes_on_to_the_right_fades_at_the_edge(show, visit, dark):
     assert last <= box.evaluate(letters) - 13, "at its end nothing of it is below the fade"
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_two_lines_of_a_network_are_seen_beside_its_table_in_each_language(show, visit, lang):
+    """In English a line and a half were seen, in Chinese one line above the table, cut at its side
+    (November 2026)."""
+    visit.page.emulate_media(reduced_motion="reduce")
+    rng = np.random.default_rng(0)
+    sizes = [(4, 3), (3, 5), (5,), (5, 2), (2,)]
+    arrays = (rng.normal(size=s).round(2) for s in sizes)
+    trace = trace_function(two_layers, *arrays, mode="reverse", source="")
+    viewer = show(trace, 1440, 900, lang=lang)
+    graph = viewer.locator(".mg-graph").bounding_box()
+    assert graph["x"] + graph["width"] < viewer.locator(".mg-tablebox").bounding_box()["x"]
+    scale, right, below = viewer.evaluate(SCALE)
+    assert scale >= 0.68 and right <= 0 < below
+    whole = """(root) => {
+        const seen = root.querySelector(".mg-graph").getBoundingClientRect();
+        return [...root.querySelectorAll(".mg-node .mg-card")]
+            .map((card) => card.getBoundingClientRect())
+            .filter((box) => box.top >= seen.top && box.bottom <= seen.bottom).length;
+    }"""
+    assert viewer.evaluate(whole) == 10
+    assert at_each(viewer, range(len(trace["steps"]) + 1), AT_ENDS) == [[0, 0]] * 25
+    visit.page.emulate_media(reduced_motion="no-preference")
+
+
 LINES = """(root) => {
     const box = root.querySelector(".mg-source .mg-scroll"), code = box.querySelector("code"),
         tall = parseFloat(getComputedStyle(code).lineHeight), { top } = box.getBoundingClientRect();

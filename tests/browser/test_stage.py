@@ -1516,6 +1516,25 @@ def test_on_a_stage_upright_the_formula_has_the_width(show, trace):
     assert formula["width"] > 0.8 * now["width"]
 
 
+@pytest.mark.parametrize("size", [(390, 844), (820, 1180)])
+def test_a_stage_upright_shows_each_step_whole_and_lines_below_one_another(show, visit, size):
+    """Its scale was that of its height: a node was cut at its side, and below one line of the graph
+    most of the stage was empty (November 2026)."""
+    found = trace_function(rounds, 0.5, mode="reverse")
+    viewer = show(found, *size)
+    viewer.focus()
+    visit.page.keyboard.press("f")
+    until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    visit.page.keyboard.press("q")
+    for k in range(1, len(found["steps"]), 41):
+        to(viewer, k)
+        until(visit.page, f"!({CUT})(document.querySelector('.mg-stage')).length")
+    assert scale(viewer) >= 0.68
+    tops = "all => new Set(all.map((e) => Math.round(e.getBoundingClientRect().top / 30))).size"
+    assert size[0] < 500 or viewer.locator(".mg-node").evaluate_all(tops) > 5
+    visit.assert_clean()
+
+
 def test_on_a_stage_upright_a_formula_whose_names_are_wider_than_it_is_whole(show):
     def product(the_first_argument_of_the_function, the_second_argument_of_the_function):
         return the_first_argument_of_the_function * the_second_argument_of_the_function

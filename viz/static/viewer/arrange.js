@@ -1,5 +1,7 @@
 // How a viewer's parts stand: graph beside table where both can be read, else one below the other.
 
+import { COMFORTABLE, LEGIBLE, SMALL } from "./graph.js";
+
 // Pixels: the width from which graph and table stand side by side; the least width of the table's
 // column; the space between the columns.
 const TWO_COLUMNS = 820,
@@ -32,17 +34,18 @@ const LIMITED = ".mg-tablebox, .mg-views, .mg-source .mg-scroll";
 function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space) {
   if (across < TWO_COLUMNS || !graph) return null;
   const inner = across - 34,
+    beside = inner - BETWEEN, // the width of both
     flat = graph.flat(),
     least = viewWidth || SIDE_WIDTH,
-    hopeless = graph.scaleIn(inner - BETWEEN - least) < graph.legible;
+    hopeless = graph.scaleIn(beside - least) < LEGIBLE;
   for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
     const side = Math.max(least, tableShown ? widthOf(level) : 0),
-      left = inner - BETWEEN - side,
+      left = beside - side,
       scale = graph.scaleIn(left);
-    if (scale < (level < table.levels - 3 ? graph.comfortable : graph.legible)) continue;
+    if (scale < (level < table.levels - 3 ? COMFORTABLE : LEGIBLE)) continue;
     // above a table where it is small beside it though that has its arrays on several lines
     const below = space - BETWEEN - flat.height * graph.scaleIn(inner);
-    if (!viewWidth && scale < graph.small && level > table.levels - 2 && below > LOWEST_GRAPH)
+    if (!viewWidth && scale < SMALL && level > table.levels - 2 && below > LOWEST_GRAPH)
       return null;
     const free = Math.max(0, left - flat.width - 4);
     return { side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
@@ -50,22 +53,27 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   // a large graph scrolls beside a view that is narrow, too; beside a table that has its width,
   // unless it is long
   if (viewWidth) {
-    const scrolls = graph.scaleIn(inner - BETWEEN - NARROW_VIEW) < graph.legible;
+    const scrolls = graph.scaleIn(beside - NARROW_VIEW) < LEGIBLE;
     return { side: scrolls ? viewColumn(viewWidth) : NARROW_VIEW, scrolls };
   }
-  const side = Math.round((inner - BETWEEN) / 2.45),
+  const side = Math.round(beside / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
   const narrowest = widthOf(table.levels),
-    most = Math.round((inner - BETWEEN) * VIEW_SHARE),
+    most = Math.round(beside * VIEW_SHARE),
     few = space - LOWEST_TABLE - ITS_HEAD - 2 * BETWEEN; // above a few rows
   // in a low window beside a graph in lines of which no two would be seen above it, and beside one
-  // that would be cut there, at any step; or that would have no place above three rows of the table
+  // that would be cut there, at any step, or scroll though lines are read beside the table; or that
+  // would have no place above three rows of the table
   if (
     (space < LOW &&
       flat.height > space / 3 &&
       narrowest <= side &&
-      graph.scaleIn(inner) < graph.small) ||
-    (graph.tallest() * graph.legible > few && narrowest <= most) ||
+      graph.scaleIn(inner) < SMALL) ||
+    ((graph.tallest() * LEGIBLE > few ||
+      (graph.scaleIn(inner) < LEGIBLE &&
+        !graph.lines(few, inner - 2) &&
+        graph.lines(space, beside - Math.max(side, narrowest) - 2))) &&
+      narrowest <= most) ||
     space < LOWEST + BETWEEN + LOWEST_TABLE
   )
     return { side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
@@ -128,7 +136,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     found &&
     source &&
     (viewWidth || source.width > found.side) &&
-    (viewWidth && found.scrolls ? LOWEST_GRAPH : graph.flat().height * graph.legible) + SOURCE <
+    (viewWidth && found.scrolls ? LOWEST_GRAPH : graph.flat().height * LEGIBLE) + SOURCE <
       spaceBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both

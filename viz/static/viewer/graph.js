@@ -6,8 +6,9 @@ import { cellsBeside, legendBeside, markBeside } from "./beside.js";
 import { arrangeRows, cardSize, drawCard, drawWire, stageOf } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key, nodesOf, unkeptOf } from "./fold.js";
-import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
-import { drawGroup, groupSize } from "./group_cards.js";
+import { columnName, headingRuns, plain } from "./formulas.js";
+import { generationsIn } from "./generations.js";
+import { drawGroup, groupBar, groupSize } from "./group_cards.js";
 import { groupTree, groupsAround, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines, squeezed } from "./lines.js";
@@ -32,13 +33,15 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
 // the least scale at which a graph is shown whole, that below which more space is looked for, that
-// from which less space gains nothing, and the least on the stage for each pixel of its height: the
-// smallest letters, of 10.5 pixels, have a 70th of it for the last row
-const LEGIBLE = 0.68,
+// from which less space gains nothing, and the shorter side of a stage at a scale of 1: a 70th of
+// it is that of the smallest letters, 10.5 pixels, for the last row
+export const LEGIBLE = 0.68,
   SMALL = 0.75,
-  COMFORTABLE = 0.85,
-  LEAST_ON_STAGE = 1 / 735,
+  COMFORTABLE = 0.85;
+const STAGE = 735,
   SHRUNK = 0.8; // of that, at which the whole graph is shown all the same
+const LINE_SCALES = [0.9, 0.8, 0.7], // at which lines may have the width of their box
+  LINES_RIM = 2 * constants.lines.rim;
 const LINE_SHARES = [0.65, 0.55, 0.45, 0.35]; // shares of its width that its lines may have there
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
@@ -102,6 +105,7 @@ export function drawGraph(
   let entered = [], // groups that are open because a step is at work in them
     at = null, // the step that is shown
     flat = null,
+    breaks = null, // into lines, by width
     least = 0, // the width of the graph with its columns as close together as they can be
     place = null,
     onStage = false,
@@ -113,6 +117,7 @@ export function drawGraph(
   let standing = [],
     noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
   let zoom = 1,
+    below = 0, // pixels below the last line, so that the first that is seen with it is whole
     byReader = false,
     entire = false, // the reader has asked to see all of it
     followed = [], // the nodes that were last brought into view
@@ -132,6 +137,7 @@ export function drawGraph(
     ({ shown, standsFor } = seen);
     joined = joinedEdges();
     const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
+    breaks = new Map();
     flat = whole ? trace.layout : arrangedBy(joined);
     least = squeezed(flat, 0).width;
     place = placed();
@@ -154,10 +160,10 @@ export function drawGraph(
     build();
     return true;
   }
-  function setFollowing(on) {
-    following = on;
-    followBox.setAttribute("aria-pressed", String(on));
-    if (!on) entered.forEach((id) => open.add(id)); // what is on view stays
+  function setFollowing() {
+    following = !following;
+    followBox.setAttribute("aria-pressed", String(following));
+    if (!following) entered.forEach((id) => open.add(id)); // what is on view stays
     entered = [];
     attend(at);
     changed();
@@ -179,7 +185,10 @@ export function drawGraph(
         single.filter((step) => scaleOf(step, across, down, nodes) < least).length;
     return fits && apart(several) <= apart(one) ? several : one;
   }
-  const leastOnStage = () => scroll.closest(".mg-root").clientHeight * LEAST_ON_STAGE;
+  function leastOnStage() {
+    const { clientWidth, clientHeight } = scroll.closest(".mg-root");
+    return Math.max(LEGIBLE, Math.min(clientWidth, clientHeight) / STAGE);
+  }
   function spaceNow() {
     const strips = strip.getBoundingClientRect().height; // gone where all fits
     return [scroll.clientWidth - 2, (onStage ? scroll.clientHeight + strips : highest()) - 2];
@@ -204,26 +213,46 @@ export function drawGraph(
     return across > 0 ? squeezed(flat, across / COMFORTABLE) : flat;
   }
   // A graph that would be illegibly small in its box is broken into lines, as large as they can be
-  // read, where two of them are seen together; one that would be small, where all of them are.
-  function lines(most = highest()) {
-    const across = (scroll.offsetWidth || space) - SCROLLBAR,
+  // read, where all of them are seen together, or two of a long graph; one that would be small,
+  // where all of them are.
+  function lines(most = highest(), wide = scroll.offsetWidth || space) {
+    const across = wide - SCROLLBAR,
       narrow = across < NARROW,
-      small = broken && across > 0 && (long(across) || (!narrow && least * SMALL > across)),
-      found = small && inLines(flat, joined, across / (narrow ? 0.75 : 0.9)),
-      seen = ({ bottom }, i, all) => bottom - all[Math.max(0, i - 1)].top <= most / LEGIBLE;
-    return found &&
-      (long(across) ? found.lines.every(seen) : found.height * COMFORTABLE <= most - 2)
-      ? found
-      : null;
+      far = long(across),
+      small = broken && (far || (!narrow && least * SMALL > across)),
+      enough = least * LEGIBLE > across ? LEGIBLE : COMFORTABLE;
+    let best = null,
+      rank = LEGIBLE;
+    for (const scale of small ? (narrow ? [0.75] : LINE_SCALES) : []) {
+      const found = inWidth(across / scale);
+      if (!found) continue;
+      const line = (across - 2) / found.width,
+        all = seen(found, line, most),
+        now = all >= enough ? 1 + all : far && seen(found, line, most, 2);
+      if (now >= rank) [best, rank] = [found, now];
+      if (now >= COMFORTABLE && found.lines.length > 4) break; // it is found at each step
+    }
+    return best;
   }
+  const inWidth = (wide) =>
+    (breaks.has(wide) ? breaks : breaks.set(wide, inLines(flat, joined, wide))).get(wide);
+  // The height of so many lines, wherever they begin; that of all of them, or of a picture that has
+  // none.
+  const heightOf = ({ lines: all, height }, many) =>
+    many < all?.length
+      ? Math.max(...all.slice(many - 1).map(({ bottom }, i) => bottom - all[i].top)) + LINES_RIM
+      : height;
+  // The scale, at most that of the width, at which so many lines are seen together, or all.
+  const seen = (found, width, most, many) =>
+    Math.min(1, width, (most - 2) / heightOf(found, many));
   const long = (across) => flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5);
   // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged(stage) {
     if (onStage !== stage) entire = byReader = false;
     onStage = stage;
     const found = placed(),
-      breaks = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
-    if (breaks(found) === breaks(place)) return false;
+      form = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
+    if (form(found) === form(place)) return false;
     const focused = svg.contains(document.activeElement)
       ? document.activeElement.dataset.node
       : null;
@@ -281,12 +310,12 @@ export function drawGraph(
           s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall }),
         ]),
     );
-    const breaks = (place.lines?.length > MOST_BREAKS ? [] : (place.lines ?? []))
+    const apart = (place.lines?.length > MOST_BREAKS ? [] : (place.lines ?? []))
       .slice(1)
       .map(({ from }, i) => `M${(place.lines[i].to + from) / 2} 0V${flat.height}`);
     strip.replaceChildren(
       ...tiny.values(),
-      s("path", { d: breaks.join(""), class: "mg-strip-break" }),
+      s("path", { d: apart.join(""), class: "mg-strip-break" }),
     );
     if (tree) drawOpened();
     if (cards.size) rove(cards.keys().next().value);
@@ -294,10 +323,18 @@ export function drawGraph(
   // The groups around the step, from the outermost in, and the others that are open, if they are
   // few.
   function drawOpened() {
-    const close = { class: "mg-fold", "aria-expanded": "true", title: t("close") },
-      others = [...open].filter((id) => !entered.includes(id) && ancestorsOpen(id)),
+    const others = [...open].filter((id) => !entered.includes(id) && ancestorsOpen(id)),
       button = (id) =>
-        h("button", { ...close, onclick: () => toggle(id) }, `▾ ${tree.groups.get(id).label}`);
+        h(
+          "button",
+          {
+            class: "mg-fold",
+            onclick: () => toggle(id),
+            "aria-expanded": "true",
+            title: t("close"),
+          },
+          `▾ ${tree.groups.get(id).label}`,
+        );
     opened.replaceChildren(
       h("span", { class: "mg-crumbs" }, entered.map(button)),
       ...(others.length > MOST_CHIPS ? [] : others.map(button)),
@@ -337,6 +374,7 @@ export function drawGraph(
     );
     return solve(sizes, joined, new Set(shown.filter((id) => FLOATING.has(byId.get(id)?.kind))));
   }
+  // Opens or closes a group. Returns whether it is one.
   function toggle(id) {
     const group = tree?.groups.get(id),
       focused = svg.contains(document.activeElement) || opened.contains(document.activeElement);
@@ -358,6 +396,7 @@ export function drawGraph(
       : id;
     if (focused) cards.get(to)?.group.focus({ preventScroll: true });
     follow([to], false);
+    return true;
   }
   // The reader decides from here on what is open.
   function leave() {
@@ -386,11 +425,16 @@ export function drawGraph(
       down = spaceNow()[1]; // the strip goes where all fits
     zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole(), down / place.height), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
-    svg.setAttribute("height", Math.round(place.height * zoom));
-    const fits = place.width * zoom <= across + 1;
+    const fits = place.width * zoom <= across + 1,
+      tall = place.height * zoom,
+      scrolls = place.lines && tall > down + 3,
+      end = scrolls && place.lines.find(({ top }) => tall - top * zoom < down);
+    svg.setAttribute("height", Math.round(tall));
+    below = end ? Math.max(0, end.top * zoom - NARROW_RIM + down - tall) : 0;
+    svg.style.marginBottom = `${below}px`;
     strip.style.height = `${stripTall(across)}px`;
     if (scrollLeft || !fits) scroll.scrollLeft = centre * zoom - across / 2;
-    const gone = fits && (!place.lines || place.height * zoom <= down + 3);
+    const gone = fits && !scrolls;
     strip.classList.toggle("mg-gone", gone);
     if (!gone || onStage) showPart();
   }
@@ -447,9 +491,9 @@ export function drawGraph(
   // All of it at once, and, asked again, back. In which lines it is largest is found, unless all
   // of it is seen as it stands.
   function fitAll() {
-    const all = onStage ? scaleNow() : Math.min(1, whole(), (highest() - 2) / place.height),
-      seen = !onStage && !entire && all >= (place.lines ? COMFORTABLE : LEGIBLE);
-    entire = !seen && Math.abs(zoom - all) > 0.005;
+    const all = onStage ? scaleNow() : seen(place, whole(), highest()),
+      read = !onStage && !entire && all >= LEGIBLE;
+    entire = !read && Math.abs(zoom - all) > 0.005;
     byReader = false;
     changed();
   }
@@ -458,13 +502,14 @@ export function drawGraph(
     if (!scroll.clientWidth) return;
     const most = highest(),
       line = Math.min(1, whole()),
-      all = Math.min(line, (most - 2) / place.height),
-      fits = all >= (place.lines ? Math.min(COMFORTABLE, 0.9 * line) : LEGIBLE),
-      scrolls = line < LEGIBLE && !place.lines,
+      all = seen(place, line, most),
       tall = (most - SCROLLBAR) / place.height; // it scrolls sideways only, if it can
+    let many = place.lines?.length; // whole lines, two at least
+    while (many > 2 && seen(place, line, most, many) < 0.9 * line) many--;
     if (byReader) zoomTo(zoom);
-    else if (entire || fits) zoomTo(all);
-    else zoomTo(scrolls ? even(Math.min(together(most), tall < LEGIBLE ? 1 : tall)) : line);
+    else if (entire || all >= LEGIBLE) zoomTo(all);
+    else if (many || line >= LEGIBLE) zoomTo(many ? seen(place, line, most, many) : line);
+    else zoomTo(even(Math.min(together(most), tall < LEGIBLE ? 1 : tall)));
   }
   // The scale at which a box shows together what any step touches, where that can be read.
   const together = (most) =>
@@ -536,7 +581,8 @@ export function drawGraph(
       all = Object.values(place.nodes),
       [left, cut] = along(boxes, all, "x", "w", across, rim, place.width, x),
       seen = all.filter((box) => Math.abs(box.x - left - across / 2) < (across + box.w) / 2),
-      [top, more] = along(boxes, seen, "y", "h", down, rim, place.height, left === x ? y : NaN);
+      tall = place.height + below / scale,
+      [top, more] = along(boxes, seen, "y", "h", down, rim, tall, left === x ? y : NaN);
     return [left, top, cut + more];
   }
   // Where a view of such a length begins along one axis of a picture, and how many of all boxes its
@@ -556,7 +602,7 @@ export function drawGraph(
       .filter((from) => low - beside >= from && high + beside <= from + space)
       .map((from) => [
         from,
-        cut(from) + cut(from + space),
+        1.1 * cut(from) + cut(from + space),
         from === now ? -1 : Math.abs(from - middle),
       ])
       .sort((a, b) => a[1] - b[1] || a[2] - b[2])
@@ -748,22 +794,10 @@ export function drawGraph(
       card.group.setAttribute("tabindex", other === id ? "0" : "-1");
   }
 
-  const smaller = iconButton("zoomOut", t, () => zoomAtStep(0.8)),
-    larger = iconButton("zoomIn", t, () => zoomAtStep(1.25));
-  const all = (on) =>
-    h(
-      "button",
-      { class: "mg-fold", onclick: () => toggleAll(on) },
-      t(on ? "openAll" : "closeAll"),
-    );
-  const pressed = { class: "mg-fold", "aria-pressed": String(following) },
-    followBox = h(
-      "button",
-      { ...pressed, onclick: () => setFollowing(!following) },
-      t("following"),
-    );
-  const opens = nodes.length <= MOST_OPEN && all(true),
-    bar = tree && h("div", { class: "mg-groups" }, opens, all(false), followBox, opened);
+  const { bar, followBox } = groupBar(t, opened, {
+    ...{ toggleAll, setFollowing, following },
+    opens: nodes.length <= MOST_OPEN,
+  });
   const legend = h(
     "span",
     { class: "mg-legend" },
@@ -772,12 +806,6 @@ export function drawGraph(
     swatch("write"),
     t("written"),
   );
-  const word = (node) => (node.stage === "jvp" ? "stageJvp" : `stage${stageOf(node)}`);
-  const stages = [
-    ...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)])),
-  ].sort((a, b) => a[1] - b[1]);
-  const generation = (stage, name, ...more) =>
-    h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage", ...more), t(name));
   const square = (kind, name) =>
     h(
       "span",
@@ -789,12 +817,6 @@ export function drawGraph(
       ),
       t(name),
     );
-  const slants = s("path", { class: "mg-slant", d: "M4 12l8 -10M10 12l8 -10" });
-  const generations = [
-    stages.length > 0 && generation(0, "stage0"),
-    ...stages.map(([name, stage]) => generation(stage, name)),
-    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants),
-  ];
   const marks = h(
     "span",
     { class: "mg-marks" },
@@ -806,19 +828,27 @@ export function drawGraph(
     "figcaption",
     null,
     h("span", null, t("graph")),
-    generations,
+    generationsIn(nodes, swatch, t),
     marks,
     h(
       "div",
       { class: "mg-zoom" },
-      smaller,
+      iconButton("zoomOut", t, () => zoomAtStep(0.8)),
       iconButton("fit", t, fitAll),
-      larger,
+      iconButton("zoomIn", t, () => zoomAtStep(1.25)),
     ),
   );
   build();
   return {
-    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip, legendBeside(trace, t)),
+    box: h(
+      "figure",
+      { class: "mg-box" },
+      caption,
+      tree && bar,
+      scroll,
+      strip,
+      legendBeside(trace, t),
+    ),
     svg,
     scroll,
     build,
@@ -857,19 +887,15 @@ export function drawGraph(
       return least * LEGIBLE > across ? stripTall(across) + 1 : 0;
     },
     tallest: () => trace.layout.height, // with all groups open
+    lines,
     // The height that it can use, of so many pixels.
     tall: (most) =>
       entire
         ? Infinity
-        : ((!long(scroll.offsetWidth) && lines(most)) || flat).height * COMFORTABLE + 3,
-    legible: LEGIBLE,
-    small: SMALL,
-    comfortable: COMFORTABLE,
+        : heightOf(lines(most) ?? flat, long(scroll.offsetWidth) ? 2 : NaN) * COMFORTABLE + 3,
     shown: () => shown,
     tree,
     stands: (id) => standsFor.get(id) ?? id,
     wire: (edge) => wires.get(edge),
-    isGroup: (id) => Boolean(tree?.groups.has(id)),
-    nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
   };
 }

@@ -1,9 +1,9 @@
-// What a group that is closed looks like.
+// What a group that is closed looks like, and the buttons above a graph that has groups.
 
 import { ROW } from "./arrays.js";
 import { CAPTION, HEAD, SIDE, drawRows, frame } from "./cards.js";
 import constants from "./constants.json" with { type: "json" };
-import { s } from "./dom.js";
+import { h, s } from "./dom.js";
 
 // A group as one box: a pile of cards.
 export function drawGroup(group, box, columns, t, words) {
@@ -50,3 +50,14 @@ export const groupSize = (group, columns, words) => [
   ),
   HEAD + CAPTION + columns.length * ROW + 8,
 ];
+
+// The buttons above a graph that has groups, and that of them which follows the step. opened: names
+// those that are open; opens: whether all may be open together.
+export function groupBar(t, opened, { toggleAll, setFollowing, following, opens }) {
+  const button = (name, onclick, more) =>
+    h("button", { class: "mg-fold", onclick, ...more }, t(name));
+  const followBox = button("following", setFollowing, { "aria-pressed": String(following) }),
+    all = opens && button("openAll", () => toggleAll(true)),
+    none = button("closeAll", () => toggleAll(false));
+  return { bar: h("div", { class: "mg-groups" }, all, none, followBox, opened), followBox };
+}

@@ -409,7 +409,7 @@ function show(el, given, options, t) {
   // To the step that has written the cell that is clicked, or that will: without one, what the
   // present pass fills.
   function jumpTo(id, click) {
-    if (graph?.isGroup(id)) return graph.toggle(id);
+    if (graph?.toggle(id)) return;
     const k = clock.at(),
       column = click?.target.closest("[data-col]")?.dataset.col,
       wanted = column ?? columnOf(steps[k - 1] ?? {}),
