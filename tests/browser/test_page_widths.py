@@ -666,11 +666,21 @@ def test_no_step_moves_the_graph_though_its_formula_is_long(show, views):
 
 
 def test_a_phone_shows_the_whole_sentence_of_a_step_with_a_long_formula(show):
-    """Its last line was cut, for want of one line (November 2026)."""
+    """The last line of the first was cut, for want of one line, of the second four (November
+    2026)."""
     x = [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]]
-    trace = trace_function(lambda x: (x.reshape(3, 2).T * x).sum(), x, mode="reverse", source="")
-    steps = range(len(trace["steps"]) + 1)
-    assert all(more <= 0 for _, more, _ in at_each(show(trace, 390, 844), steps, GRAPH))
+    for f in (
+        lambda x: (x.reshape(3, 2).T * x).sum(),
+        lambda x: (x.sum(0) * x.mean(1).sum()).sum(),
+    ):
+        trace = trace_function(f, x, mode="reverse", source="")
+        steps = range(len(trace["steps"]) + 1)
+        viewer = show(trace, 390, 844)
+        assert all(more <= 0 for _, more, _ in at_each(viewer, steps, GRAPH))
+        graph, table = [
+            viewer.locator(f".mg-{part}").bounding_box() for part in ("graph", "tablebox")
+        ]
+        assert graph["height"] >= 160 and table["y"] + table["height"] < 844
 
 
 def digits(x):

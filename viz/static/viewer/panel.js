@@ -13,6 +13,7 @@ import { ofArray } from "./views/array_questions.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   ON_PHONE = 0.23,
+  WHOLE = 1.35, // times that, where no step scrolls then
   LOWEST_STEP = 86, // pixels, also in a low window: a formula and two lines of its sentence
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
   MEASURED = 3, // of the longest sentences, and of the longest formulas
@@ -230,8 +231,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
     // The panel gets the height of the tallest step (of those with the longest sentences and
     // formulas) at this width, so that what is below never moves. Where that is more than a share
     // of the window, all formulas are written smaller, with the lines of the sentences closer
-    // together, and what is still too high scrolls. All are laid out together, beside the viewer,
-    // in a copy of its outermost element.
+    // together, and what is still too high scrolls: on a phone only what is far too high. All are
+    // laid out together, beside the viewer, in a copy of its outermost element.
     reserve(root) {
       const stage = root.classList.contains("mg-stage"),
         asking = root.querySelector(".mg-beside-controls").offsetHeight,
@@ -257,7 +258,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
         if (tallest <= most) break;
       }
       beside.remove();
-      const height = `${Math.min(tallest, most)}px`;
+      const enough = share === ON_PHONE ? WHOLE * most : most,
+        height = `${tallest > enough ? most : tallest}px`;
       Object.assign(box.style, { minHeight: height, maxHeight: stage ? "" : height });
       fitted(shown);
     },
