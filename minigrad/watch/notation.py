@@ -415,7 +415,7 @@ def with_numbers(tokens: Tokens, cell: Callable[[Token], Any]) -> Tokens | None:
             out.append(token)
         elif kind == "sym":
             found = cell(token)
-            if type(found) is not float:
+            if type(found) not in (float, str):  # a text is NaN or infinite
                 return None
             out += in_parentheses(num(found, token["col"]))
         elif kind == "num":

@@ -103,6 +103,21 @@ def test_steps_say_why_and_from_where(f: Any, x: Any, expected: list[str]) -> No
         assert one.startswith(wanted)
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize(
+    ("f", "x", "sent"),
+    [
+        (lambda x: mg.log(x) * mg.sqrt(x - 1), 0.0, "v̄1 / x = NaN / 0 = NaN → NaN + NaN = NaN"),
+        (lambda x: (x - 1) / x, 0.0, "−v̄2 · v1 / x² = −1 · (−1) / 0² = ∞"),
+        (lambda x: mg.log(x) * x, 0.0, "v̄2 · v1 = 1 · (−∞) = −∞"),
+    ],
+)
+def test_a_rule_is_computed_as_it_is_written_where_its_numbers_are_not_finite(f, x, sent) -> None:
+    """v̄1 / x stood there as a product, NaN · ∞."""
+    trace = validate(trace_function(f, x, mode="reverse"))
+    assert any(text_of(step["formula"]).endswith(sent) for step in trace["steps"])
+
+
 def test_finite_results_say_nothing() -> None:
     assert said(lambda x: mg.log(x) / x, 2.0, "both") == []
     chosen = lambda x: mg.where(x > 0, mg.log(x), 0.0).sum()

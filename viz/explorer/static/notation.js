@@ -81,7 +81,7 @@ export function withNumbers(tokens, cell) {
   for (const token of tokens) {
     if (token.t === "sym") {
       const value = cell(token);
-      if (typeof value !== "number" || !Number.isFinite(value)) return null;
+      if (typeof value !== "number") return null;
       out.push(...inParentheses(numberToken(value, token.col)));
     } else if (innerFormulas(token).length) {
       const inner = {};
