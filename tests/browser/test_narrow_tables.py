@@ -166,6 +166,24 @@ def test_a_narrow_table_tells_arrays_by_their_ranges(show, visit):
     assert "[[1, 4]]" in show(listed, 1280).locator("td.mg-num").all_inner_texts(), "elsewhere not"
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_head_of_a_column_reserves_the_width_of_its_widest_value(show, lang):
+    """A Chinese letter is wider than a digit: 5 pixels were lacking for "−0.9436 至 0.9373"."""
+    x = [[0.13, -0.9436, 0.64, 0.1234], [1.3, 0.95, -0.7021, 0.5678], [-0.27, -0.62, 0.9373, 2]]
+    trace = trace_function(lambda x: (mg.tanh(x) * x).sum(), x, mode="reverse")
+    viewer = show(trace, 1280, 800, step=len(trace["steps"]), lang=lang)
+    widths = viewer.evaluate("""root => ["v", "g"].map((column) => {
+        const wide = (cell) => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return Math.max(...[...range.getClientRects()].map((one) => one.width), 0);
+        };
+        const head = root.querySelector(`thead [data-col=${column}] .mg-reserve`);
+        return [wide(head), ...[...root.querySelectorAll(`td[data-col=${column}]`)].map(wide)];
+    })""")
+    assert all(head >= max(cells) > 100 for head, *cells in widths), widths
+
+
 def test_the_title_of_a_cell_gives_all_digits_with_minus_signs(show, visit):
     viewer = show(trace_function(lambda x: -x * 1e-9, 1.2345678, mode="reverse"))
     visit.page.keyboard.press("End")

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { key } from "./fold.js";
-import { short } from "./numbers.js";
+import { digitsIn, short } from "./numbers.js";
 import { brief } from "./summaries.js";
 
 // Two values that differ, as texts; of two arrays the first entries that do, behind their index.
@@ -77,7 +77,7 @@ export function widenBeside(widest, { beside, steps }, text, t) {
     const written = ([node, key]) => node === id && key === column,
       of = k ? steps[k - 1] : steps.findLast((step) => step.writes?.some(written)),
       own = of.writes.find(written)[2],
-      wide = unlikeText(own, other, t, text).length;
+      wide = digitsIn(unlikeText(own, other, t, text));
     widest.set(column, Math.max(widest.get(column), wide));
   }
 }

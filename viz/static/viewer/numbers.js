@@ -37,6 +37,9 @@ function complex(value) {
   return `${short(value.re)}${im.startsWith("−") ? "" : "+"}${im}i`;
 }
 
+// How many digits are as wide as a text: a Chinese letter takes the place of two.
+export const digitsIn = (said) => said.replace(/[一-龥]/g, "00").length;
+
 // So many values, in words.
 export const counted = (n, t) => t(n === 1 ? "value" : "values", { n });
 export const bytesText = (n) =>

@@ -16,7 +16,7 @@ import {
   runs,
 } from "./formulas.js";
 import { groupRow, rowsOf, setIn } from "./groups.js";
-import { isOdd } from "./numbers.js";
+import { isOdd, digitsIn } from "./numbers.js";
 import { brief, full } from "./summaries.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
@@ -142,7 +142,7 @@ export function drawTable(trace, t, jumpTo, graph, redrawn) {
     let more = false;
     for (const step of steps)
       for (const [, column, value] of step.writes ?? []) {
-        if (grown(widest, column, Array.from(text(value)).length)) more = true;
+        if (grown(widest, column, digitsIn(text(value)))) more = true;
         for (const part of text(value, 1).split(" ")) grown(longest, column, part.length);
       }
     return more;
