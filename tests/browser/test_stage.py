@@ -790,6 +790,25 @@ def squares_at():
     return mg.tensor([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]]), mg.tensor([0.5, -0.25]), 0.5
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_on_the_stage_every_formula_and_question_begins_at_the_same_place(show, visit, size):
+    """Short or long: the name of the pass stands on a line of its own above it."""
+    viewer, page = show(trace_function(f, 2.0, 5.0, mode="both"), *size), visit.page
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    tops = set()
+    for _ in range(30):
+        page.keyboard.press("PageDown")
+        boxes = [viewer.locator(part).bounding_box() for part in (".mg-badge", ".mg-formula")]
+        if viewer.locator(".mg-formula").inner_text().endswith("?"):
+            assert viewer.locator(".mg-say").bounding_box()["width"] > 100, "its sentence, too"
+        tops.add(tuple(round(box["y"]) for box in boxes))
+    ((badge, formula),) = tops
+    assert formula - badge > 20
+    visit.assert_clean()
+
+
 def test_a_graph_that_nearly_fits_the_stage_is_whole(show, visit):
     viewer = show(trace_function(squares, *squares_at()), 1920, 1080, step=14)
     viewer.focus()

@@ -211,7 +211,7 @@ export function drawPanel(trace, t, stateAt, inputs) {
       const column = columnName({ key: columnOf(step) }, t),
         soFar = step.partial ? t("soFar") : "";
       tell(say, t(words, { column, node, soFar }));
-      say.classList.add("mg-needed");
+      say.className = "mg-say mg-needed";
       fitted(shown);
     },
     update(k, state, preview) {
