@@ -504,7 +504,8 @@ export function drawGraph(
       line = Math.min(1, whole()),
       all = seen(place, line, most),
       tall = (most - SCROLLBAR) / place.height; // it scrolls sideways only, if it can
-    let many = place.lines?.length; // whole lines, two at least
+    // whole lines, two at least; on a phone as large as its width allows
+    let many = scroll.offsetWidth < NARROW ? 0 : place.lines?.length;
     while (many > 2 && seen(place, line, most, many) < 0.9 * line) many--;
     if (byReader) zoomTo(zoom);
     else if (entire || all >= LEGIBLE) zoomTo(all);
