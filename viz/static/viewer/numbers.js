@@ -38,7 +38,7 @@ function complex(value) {
 }
 
 // How many digits are as wide as a text: a Chinese letter takes the place of two.
-export const digitsIn = (said) => said.replace(/[一-龥]/g, "00").length;
+export const digitsIn = (said) => said.replace(/[\u3000-\uffff]/g, "00").length;
 
 // So many values, in words.
 export const counted = (n, t) => t(n === 1 ? "value" : "values", { n });
