@@ -1,7 +1,10 @@
 // How a viewer's parts stand: graph beside table where both can be read, else one below the other.
 
-import { COMFORTABLE, LEGIBLE, SMALL } from "./graph.js";
-
+// The least scale at which a graph is shown whole, that below which more space is looked for, and
+// that from which less space gains nothing.
+export const LEGIBLE = 0.68,
+  SMALL = 0.75,
+  COMFORTABLE = 0.85;
 // Pixels: the width from which graph and table stand side by side; the least width of the table's
 // column; the space between the columns.
 const TWO_COLUMNS = 820,

@@ -1,6 +1,7 @@
 // The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk
 // by arrow keys.
 
+import { COMFORTABLE, LEGIBLE, SMALL } from "./arrange.js";
 import constants from "./constants.json" with { type: "json" };
 import { cellsBeside, legendBeside, markBeside } from "./beside.js";
 import { arrangeRows, cardSize, drawCard, drawWire, stageOf } from "./cards.js";
@@ -32,12 +33,8 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
-// the least scale at which a graph is shown whole, that below which more space is looked for, that
-// from which less space gains nothing, and the shorter side of a stage at a scale of 1: a 70th of
-// it is that of the smallest letters, 10.5 pixels, for the last row
-export const LEGIBLE = 0.68,
-  SMALL = 0.75,
-  COMFORTABLE = 0.85;
+// the shorter side of a stage at a scale of 1: a 70th of it is that of the smallest letters, 10.5
+// pixels, for the last row
 const STAGE = 735,
   SHRUNK = 0.8; // of that, at which the whole graph is shown all the same
 const LINE_SCALES = [0.9, 0.8, 0.7], // at which lines may have the width of their box
