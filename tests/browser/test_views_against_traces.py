@@ -298,7 +298,7 @@ def hold(trace, show, visit):
             f"{trace['title']}: a node was freed before all its contributions had arrived"
         )
         if not any(step["phase"] == "update" for step in trace["steps"]):
-            assert "same adjoints" in order["said"], trace["title"]
+            assert "the engine's adjoints" in order["said"], trace["title"]
             for node, shown in order["sums"]:
                 assert shown in ("", short(end[node, "g"])) or math.isclose(
                     float(shown.replace("−", "-")), end[node, "g"], rel_tol=2e-3
