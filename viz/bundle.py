@@ -57,6 +57,11 @@ export const askedOfArray = ({ writes: [[, , value]] }) =>
   typeof value === "object" ? null : { kind: "number", value };
 export const readShape = () => undefined, ofArray = (question) => question;
 """,
+    "viewer/workings.js": """
+import { arithmetic, equation } from "./formulas.js";
+export const workings = (step, state) =>
+  arithmetic(step, state).map((tokens) => equation(tokens, 0));
+""",
     "viewer/shape_labels.js": """
 export const edgeShape = () => "", placeShapes = () => new Map();
 export const shapeBox = () => null, drawShape = shapeBox, markUntold = shapeBox;

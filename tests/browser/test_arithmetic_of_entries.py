@@ -207,3 +207,96 @@ def test_the_entry_that_the_reader_was_on_is_kept_where_the_view_is_drawn_again(
     assert viewer.locator(".mg-view-arrays .mg-meet").inner_text().startswith("[0, 0]: ")
     to(viewer, k)
     assert viewer.locator(".mg-view-arrays .mg-meet").inner_text() == FORWARD["v3"]
+
+
+# ---- beside the formula of a step
+
+
+def product_with_a_vector():
+    W, x = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [1.0, 0.0, -1.0]
+    return trace_function(lambda W, x: (W @ x).sum(), W, x, mode="reverse", source="")
+
+
+def sums_of(viewer):
+    """What stands beside the formula, as plain text."""
+    mathematics = (
+        "all => all.map((e) => e.textContent.replace(/[\\s\u00a0\u0304¯]/g, '')).join(';')"
+    )
+    return viewer.locator(".mg-sums .mg-sum").evaluate_all(mathematics)
+
+
+BESIDE = {
+    ("primal", "v1"): "v1[0]=1·1+2·0+3·(−1)=−2",
+    ("primal", "v2"): "v2=(−2)+(−2)=−4",
+    ("adjoint", "v1"): "v1[0]=v2=1",
+    ("adjoint", "W"): "W[0,0]=1·1=1",
+    ("adjoint", "x"): "x[0]=1·1+4·1=5",
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_step_of_arrays_tells_how_its_first_entry_is_made(show, lang):
+    """Of numbers the arithmetic stood there, of arrays nothing (November 2026)."""
+    trace = product_with_a_vector()
+    viewer = show(trace, 1280, lang=lang)
+    found = {}
+    for phase, node in BESIDE:
+        to(viewer, step_at(trace, phase, node))
+        found[phase, node] = sums_of(viewer)
+    assert found == BESIDE
+
+
+def test_the_sum_beside_a_formula_is_cut_in_its_middle_and_shorter_on_a_phone(show, visit):
+    x, w = np.arange(1.0, 7.0).reshape(1, 6), np.ones((6, 2))
+    trace = trace_function(lambda x, w: (x @ w).sum(), x, w, mode="reverse", source="")
+    k = step_at(trace, "primal", "v1")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    assert sums_of(show(trace, 1280, step=k)) == "v1[0,0]=1·1+2·1+…+6·1=21"
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    assert sums_of(show(trace, 390, step=k)) == "v1[0,0]=1·1+…+6·1=21"
+
+
+def test_of_single_numbers_and_of_entries_that_are_not_held_nothing_more_is_told(show):
+    trace = trace_function(lambda x: mg.cumsum(x, 0).sum() * 2, X, mode="reverse", source="")
+    viewer = show(trace, 1280, step=step_at(trace, "primal", "v1"))
+    assert sums_of(viewer) == "", "an entry is no such function of others"
+    to(viewer, step_at(trace, "primal", "v3"))
+    assert sums_of(viewer) == "", "the formula of a number has its numbers"
+
+
+def test_the_entry_that_the_reader_is_on_is_told_beside_the_formula_too(show, visit):
+    trace = product_with_a_vector()
+    k = step_at(trace, "primal", "v1")
+    viewer = show(trace, 1280, step=k, views=["arrays"])
+    arrays = viewer.locator(".mg-view-arrays")
+    arrays.locator(".mg-written td").nth(1).click()
+    told = "4 · 1 + 5 · 0 + 6 · (−1) = −2"
+    assert arrays.locator(".mg-meet").inner_text() == f"[1]: {told}"
+    lit = arrays.locator(".mg-read .mg-met").all_inner_texts()
+    assert lit == ["4", "5", "6", "1", "0", "−1"], "the row and the vector that meet"
+    assert sums_of(viewer) == f"v1[1]={told}".replace(" ", "")
+    # from there to the view of that entry alone, in its place
+    viewer.get_by_role("button", name="Show how this entry is made").click()
+    element = viewer.locator(".mg-view-element")
+    assert element.locator("figcaption").first.inner_text().startswith("How one entry is made")
+    assert element.locator(".mg-meet").inner_text() == f"v1[1] = {told}"
+    assert arrays.count() == 0
+    element.locator(".mg-board td").first.hover()
+    assert sums_of(viewer) == BESIDE["primal", "v1"]
+    assert "Green: positive" in element.inner_text()
+
+
+def test_no_panel_of_arrays_is_too_low_for_what_a_step_tells(show, visit):
+    """It gets the height of the tallest step before any is shown."""
+    scrolls = (
+        "e => { const b = e.querySelector('.mg-now'); return b.scrollHeight - b.clientHeight > 3; }"
+    )
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    for trace in (trace_of_product(), product_with_a_vector()):
+        viewer = show(trace, 1280)
+        heights = set()
+        for k in range(1, len(trace["steps"]) + 1):
+            to(viewer, k)
+            assert not viewer.evaluate(scrolls), k
+            heights.add(viewer.locator(".mg-now").bounding_box()["height"])
+        assert len(heights) == 1, "what is below does not move"

@@ -604,7 +604,7 @@ def test_a_view_scrolls_inside_itself_by_keys_and_says_the_sum_below_what_is_poi
     k = next(i for i, s in enumerate(trace["steps"], 1) if s["node"] == "v1")
     viewer = show(trace, *NOTEBOOK, step=k, views=["element"])
     inside = viewer.locator(".mg-inside")
-    assert inside.get_attribute("aria-label") == "One element"
+    assert inside.get_attribute("aria-label") == "How one entry is made"
     inside.focus()
     viewer.page.keyboard.press("ArrowDown")
     viewer.page.wait_for_function("() => document.querySelector('.mg-inside').scrollTop > 0")

@@ -422,9 +422,10 @@ def test_on_a_phone_a_step_is_told_whole_or_fades_where_there_is_more_below(show
     for each in (both, network):
         steps = range(1, len(each["steps"]) + 1)
         assert at_each(show(each, 390, 844), steps, told) == [[False, False]] * len(steps)
-    x = mg.tensor([[0.123, -1.456, 2.789, -0.777], [1.0, 0.25, -0.5, 1.234]])
-    arrays = trace_function(lambda x: (x.sum(0) * x.mean(1).sum()).sum(), x, source="")
-    viewer = show(arrays, 390, 844, step=len(arrays["steps"]))
+    # its sentence has three arrays of eight numbers
+    arrays = trace_function(lambda y: (y * y).mean(), np.array(x)[:, :2] / 7, source="")
+    k = step_at(arrays, "accumulate", "y")
+    viewer = show(arrays, 390, 844, step=k)
     viewer.page.wait_for_function(f"() => ({told})().every(Boolean)")
     viewer.locator(".mg-now").evaluate("box => box.scrollTop = box.scrollHeight")
     viewer.page.wait_for_function(f"() => !({told})()[1]")

@@ -126,6 +126,10 @@ export function placeAt(shape, n) {
 }
 // Of each node, the place in its arrays that the reader is on.
 export const placesOf = (host) => (host.entries ??= new Map());
+export function chooseEntry(host, id, place) {
+  placesOf(host).set(id, place);
+  host.entryChosen?.();
+}
 // Whether a click is on an array; if it is on an entry, the reader is on that from now on.
 export function pickEntry(host, id, column, event) {
   const cell = key(id, column),

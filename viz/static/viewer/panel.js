@@ -6,17 +6,18 @@ import { h, unbroken } from "./dom.js";
 import { drawCurve } from "./curve.js";
 import { explained } from "./explained.js";
 import { columnOf, key } from "./fold.js";
-import { arithmetic, columnName, equation, labelOf, namesOf } from "./formulas.js";
+import { columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./summaries.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 import { ofArray } from "./views/array_questions.js";
+import { workings } from "./workings.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   ON_PHONE = 0.23,
   WHOLE = 1.35, // times that, where no step scrolls then
   LOWEST_STEP = 86, // pixels, also in a low window: a formula and two lines of its sentence
   SMALLER = [1, 0.87, 0.75], // sizes of the formulas, where the longest step needs more
-  MEASURED = 3, // of the longest sentences, and of the longest formulas
+  MEASURED = 6, // steps with the longest formulas and sentences
   // On the stage: the share of the screen's height that a step takes, where its letters need not be
   // smaller than a share of their size for it.
   STAGE_SHARE = 0.18,
@@ -34,7 +35,7 @@ function reachable(element, scrolls) {
 }
 
 // Long: a closure, whose functions share these elements and the state.
-export function drawPanel(trace, t, stateAt, inputs) {
+export function drawPanel(trace, t, stateAt, inputs, host) {
   const { steps } = trace,
     n = steps.length;
   const curve = drawCurve(trace, t, inputs),
@@ -134,10 +135,9 @@ export function drawPanel(trace, t, stateAt, inputs) {
     say.classList.toggle("mg-hidden", !needed && step.phase === "primal" && step.edges.length > 0);
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
-      ...(step
-        ? arithmetic(step, state).map((tokens) => equation(tokens, 0))
-        : results
-      ).map((parts) => h("span", { class: k ? "mg-sum" : "mg-sum mg-found" }, parts)),
+      ...(step ? workings(step, state, host) : results).map((parts) =>
+        h("span", { class: k ? "mg-sum" : "mg-sum mg-found" }, parts),
+      ),
     );
     if (step?.fails)
       return t(step.phase === "adjoint" ? "failsBack" : "failsHere", {
@@ -172,21 +172,15 @@ export function drawPanel(trace, t, stateAt, inputs) {
     for (const { clientWidth, scrollWidth } of [formula, equation])
       if (scrollWidth > clientWidth) set((fit *= clientWidth / scrollWidth));
   }
-  const most = (size) =>
+  const longest = () =>
     steps
-      .map((step, i) => [size(step), i + 1])
+      .map(({ say = "", tokens, formula = [], contribs = [] }, i) => [
+        say.length + 3 * (tokens ?? formula.length) + 12 * contribs.length,
+        i + 1,
+      ])
       .sort((a, b) => b[0] - a[0])
       .slice(0, MEASURED)
       .map(([, k]) => k);
-  const longest = () => [
-    ...new Set([
-      ...most((step) => String(step.say ?? "").length),
-      ...most(
-        (step) =>
-          (step.tokens ?? (step.formula ?? []).length) + 4 * (step.contribs ?? []).length,
-      ),
-    ]),
-  ];
 
   return {
     box,
@@ -246,8 +240,8 @@ export function drawPanel(trace, t, stateAt, inputs) {
         tell(copy.say, fill(copy, k, stateAt(k)));
         return copy;
       });
-      const beside = h("div", { class: `${root.className} mg-beside`, "data-now": "v" });
-      beside.append(...copies.map((copy) => copy.box));
+      const dressed = { class: `${root.className} mg-beside`, "data-now": "v" },
+        beside = h("div", dressed, copies.map((copy) => copy.box));
       beside.style.width = `${root.offsetWidth}px`;
       root.after(beside);
       let tallest = 0;

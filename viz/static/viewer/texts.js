@@ -205,6 +205,8 @@ export const TEXTS = {
       "Buffers: {buffers}. Without reuse: at most {unplanned} alive at once; {all} if nothing " +
       "were freed.",
     arraysFreed: "This step only frees memory of {names}.",
+    heatKey: "Green: positive, magenta: negative; the darker, the larger.",
+    toElement: "Show how this entry is made",
     heatSample: "{shown} of {size} elements, evenly spaced; small squares are negative.",
     ask: "What will the {column} of {node} be?",
     askedOf: "{column} of {node}",
@@ -618,6 +620,8 @@ export const TEXTS = {
     buffersTotals:
       "缓冲区：{buffers}。不复用内存时：同时存活最多 {unplanned}；什么都不释放时共 {all}。",
     arraysFreed: "这一步只释放 {names} 的内存。",
+    heatKey: "绿色为正，洋红色为负；颜色越深，绝对值越大。",
+    toElement: "显示这个元素如何算出",
     heatSample: "均匀选取 {size} 个元素中的 {shown} 个；小方格表示负数。",
     ask: "{node} 的{column}将是多少？",
     askedOf: "{node} 的{column}",

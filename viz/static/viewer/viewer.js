@@ -128,6 +128,7 @@ function show(el, given, options, t) {
     : null;
   const { host, places } = hostOfViews();
   const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
+  host.views = views;
   views.onChange((name, on) => {
     tell();
     if (!settled) return;
@@ -139,7 +140,7 @@ function show(el, given, options, t) {
     markDifference(root, graph, options.differs, clock.at(), clock.held() || stage.asks());
   const table = drawTable(trace, t, jumpTo, graph, mark),
     source = drawSource(trace, t, clock),
-    panel = drawPanel(trace, t, stateAt, options.inputs);
+    panel = drawPanel(trace, t, stateAt, options.inputs, host);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, actions());
   const named = h(options.heading ? "h1" : "p", { class: "mg-title" }),
     seeded = h("p", { class: "mg-seeds" });

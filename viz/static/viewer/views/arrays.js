@@ -1,16 +1,15 @@
 // Arrays large: what this step reads and writes, every element where the Trace holds them, else a
 // heat map with its scale and summary.
 
-import { heatMap, heatOf, kindOf, letterOf, LEVELS, placesOf, scaleOf } from "../arrays.js";
+import { heatMap, heatOf, kindOf, letterOf, LEVELS, scaleOf } from "../arrays.js";
 import { h, note, s } from "../dom.js";
 import { nodesOf } from "../fold.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { shapeText } from "../array_text.js";
 import { numberOf, short } from "../numbers.js";
 import { factsOf, full } from "../summaries.js";
-import { lightEntry } from "./entries.js";
+import { lightEntry, meetingIn } from "./entries.js";
 import { fitterOf } from "./grown.js";
-import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64, // elements written out
   FEW_WRITTEN = 16, // where more do not fit
@@ -147,6 +146,12 @@ export const arraysView = {
       const freed = (step.free ?? [step.node]).map((id) => nodeName(byId.get(id)));
       return t("arraysFreed", { names: freed.join(t("comma")) });
     }
+    // To the view of the entry alone, in the place of this one.
+    function toElement() {
+      host.views.set("arrays", false);
+      host.views.set("element", true);
+      host.focus();
+    }
     // asked: the step that is in question yet
     function show(done, state, asked) {
       const step = asked ?? done,
@@ -160,11 +165,16 @@ export const arraysView = {
       const cards = new Map(
         once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state, asked)]),
       );
-      const met = asked
-        ? null
-        : (lightProduct(step, state, cards, placesOf(host)) ??
-          lightEntry(step, state, cards, trace, placesOf(host)));
-      box.replaceChildren(...cards.values(), ...(met ? [met] : []));
+      const met = asked ? null : lightEntry(host, step, state, cards);
+      const isColoured = [...cards.values()].some((one) => one.querySelector(".mg-cell, .mg-heat")),
+        opens = { class: "mg-fold", onclick: toElement },
+        about = h(
+          "div",
+          { class: "mg-picks" },
+          isColoured && note(t("heatKey")),
+          met && meetingIn(host, step) && h("button", opens, t("toElement")),
+        );
+      box.replaceChildren(...cards.values(), about, ...(met ? [met] : []));
       if (!once.length) box.append(note(without(step)));
       const spread = (step?.edges ?? [])
         .map((id) => trace.edges.find((e) => e.id === id))

@@ -2,10 +2,10 @@
 // sees which elements meet in it, their products and the sum; in the reverse pass, which shares an
 // element of an operand receives.
 
-import { placesOf, scaleOf } from "../arrays.js";
+import { chooseEntry, placesOf, scaleOf } from "../arrays.js";
 import { h, note } from "../dom.js";
 import { nodesOf } from "../fold.js";
-import { columnName, ruleOf } from "../formulas.js";
+import { columnName } from "../formulas.js";
 import { shapeText } from "../array_text.js";
 import { short } from "../numbers.js";
 import { inLanguage } from "../texts.js";
@@ -14,7 +14,6 @@ import { fitterOf } from "./grown.js";
 import {
   cellTable,
   frameAbout,
-  inBrackets,
   leadingOf,
   leadingPlaces,
   samePlace,
@@ -24,15 +23,14 @@ import {
 } from "./maps.js";
 import {
   arraysOf,
-  divisorAt,
   elementCount,
   elementsOf,
-  meetAt,
   meetingOf,
   partAround,
   placesOfPart,
 } from "./meeting.js";
 import { drawSolid, variablesOf } from "./solid.js";
+import { sumText, sumsAt } from "./sum_text.js";
 
 const MEETING_WORDS = {
   point: {
@@ -62,16 +60,13 @@ const MEETING_WORDS = {
     en: "Elements {left} to {right} of {shape}.",
     zh: "{shape} 中的第 {left} 至 {right} 个元素。",
   },
-  zeros: { en: "{n} of {all} terms are 0", zh: "共 {all} 项，其中 {n} 项为 0" },
-  nothing: { en: "no terms", zh: "没有项" },
 };
 const MOST_MAPS = 4, // of an array that is read
   MOST_THUMBS = 64,
   FEW_THUMBS = 8,
   FEW_CELLS = 16, // that hold their numbers where larger maps do not
   ROWS_SHOWN = 12, // rows and columns of products
-  TERMS_IN_LINE = 10, // products written in a line, the last one as dots where there are more
-  FEW_TERMS = 4; // of more, those that are 0 are left out
+  TERMS_IN_LINE = 10; // products written in a line
 
 // Products in the order of the loop: rows, and columns along the last variable that varies.
 function productRows(products, valueOf) {
@@ -130,7 +125,7 @@ const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowR
 
 export const elementView = {
   name: "element",
-  title: { en: "One element", zh: "一个元素" },
+  title: { en: "How one entry is made", zh: "一个元素如何算出" },
   width: 560, // two factors and their product
   ready: (trace) => trace.nodes.some((node) => node.terms),
   // Long: a closure, whose functions share these elements and the state.
@@ -177,7 +172,7 @@ export const elementView = {
     // What the reader did moves to another element of an array; the focus stays where it was.
     function choose(node, at) {
       if (!at || samePlace(at, chosen.get(node.id))) return;
-      chosen.set(node.id, at);
+      chooseEntry(host, node.id, at);
       redraw();
     }
     function keepFocus(render) {
@@ -334,39 +329,10 @@ export const elementView = {
       );
     }
 
-    const over = (divisor) => (divisor === 1 ? "" : ` / ${short(divisor)}`);
     function line(meeting, node, place, sums) {
-      // the largest value is compared, its tangent or adjoint is taken along
-      const largest = meeting.node.terms.combine === "largest",
-        compared = largest && meeting.column === "v";
-      const parts = sums.flatMap(({ products, plus }) => {
-        const taken = largest && !compared ? products.filter((p) => p.chosen) : products,
-          forward = meeting.target < 0;
-        const terms = taken.map(({ factors, divisor, value }) => [
-          factors.map((f) => inBrackets(f.value)).join(" · ") + (forward ? "" : over(divisor)),
-          value,
-        ]);
-        return [...terms, ...plus.map(({ value }) => [inBrackets(value), value])];
-      });
       const name = `${symbolText(node, meeting.column)}[${place.join(", ")}]`,
-        total = sums.reduce((all, sum) => all + sum.total, 0);
-      const all = parts.length,
-        kept = parts.filter(([, value]) => value !== 0 || compared || all <= FEW_TERMS),
-        shown = kept.slice(0, TERMS_IN_LINE - (kept.length > TERMS_IN_LINE)).map(([text]) => text),
-        dots = kept.length > shown.length ? ["…"] : [],
-        zeros = kept.length < all && ` (${say("zeros", { n: all - kept.length, all })})`,
-        added = [...shown, ...dots].join(" + "),
-        mean = meeting.target < 0 && over(divisorAt(meeting.node.terms, place));
-      if (!parts.length) return `${name} = ${short(total)} (${say("nothing")})`;
-      const body =
-        compared
-          ? `max(${[...shown, ...dots].join(", ")})`
-          : mean
-            ? `(${added})${mean}`
-            : added;
-      // one number stands once
-      const terms = !kept.length || body === inBrackets(total) ? "" : `${body} = `;
-      return `${name} = ${terms}${short(total)}${zeros || ""}`;
+        { body, total, note: behind } = sumText(meeting, sums, place, t, TERMS_IN_LINE);
+      return `${name} = ${body && `${body} = `}${short(total)}${behind}`;
     }
 
     function missing(text) {
@@ -405,27 +371,20 @@ export const elementView = {
       const before = chosen.get(target.node.id),
         middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
         isHeld = (at) => at?.length === array.shape.length && partAround(array, [at]),
-        rule = JSON.stringify(ruleOf(step)),
-        inRule = ({ number }) => rule.indexOf(`"node":"${arrays.get(number).node.id}"`),
-        sumsAt = (at) => {
-          const sums = meetAt(meeting, arrays, at); // the factors in the order of the formula
-          for (const { factors } of sums.flatMap(({ products }) => products))
-            factors.sort((a, b) => inRule(a) - inRule(b));
-          return sums;
-        },
+        sumsIn = (at) => sumsAt(step, meeting, arrays, at),
         hasTerms = ({ products, plus }) =>
           plus.length || products.some((one) => one.chosen !== false),
-        meets = (at) => sumsAt(at).some(hasTerms),
+        meets = (at) => sumsIn(at).some(hasTerms),
         part = isHeld(before) ? null : isHeld(middle);
       let place = [before, middle].find(isHeld);
       if (part && !meets(middle)) place = placesOfPart(part).find(meets) ?? middle;
-      const sums = place ? sumsAt(place) : [],
+      const sums = place ? sumsIn(place) : [],
         factors = sums.flatMap(({ products }) => products.flatMap((p) => p.factors)),
         met = [...factors, ...sums.flatMap(({ plus }) => plus)];
       if (!place || met.some(({ value }) => value === undefined)) return missing(say("missing"));
-      chosen.set(target.node.id, place);
+      if (!samePlace(place, before)) chooseEntry(host, target.node.id, place);
       const written = writtenMap({ node: target.node, array, column: meeting.column, place }),
-        hint = note(say("point")),
+        hint = note(`${say("point")} ${t("heatKey")}`),
         told = line(meeting, target.node, place, sums),
         said = h(
           "p",
@@ -437,7 +396,8 @@ export const elementView = {
       box.replaceChildren(
         together(meeting, arrays, sums, written),
         ...[solid(meeting, arrays, sums, place)].filter(Boolean),
-        h("div", { class: "mg-sumrows" }, tables, hint),
+        hint,
+        h("div", { class: "mg-sumrows" }, tables),
         said,
       );
     }

@@ -1,6 +1,8 @@
-// The arithmetic of one entry where the other entries of its array do not matter: of an elementwise
-// operation, a sum, a mean or a broadcast, and of their derivatives.
+// The arithmetic of one entry: the sum of what meets in it, or, where the other entries of its
+// array do not matter, what an elementwise operation, a sum, a mean or a broadcast makes it of; and
+// of their derivatives.
 
+import { chooseEntry, placesOf } from "../arrays.js";
 import { h } from "../dom.js";
 import { readNumber } from "../expressions.js";
 import { key } from "../fold.js";
@@ -8,8 +10,19 @@ import { plain, ruleOf, runs, symbolRuns } from "../formulas.js";
 import { NESTED, innerFormulas } from "../nested.js";
 import { short } from "../numbers.js";
 import { inBrackets } from "./maps.js";
-import { elementAt, elementCount, heldOf, placesOfPart } from "./meeting.js";
-import { clearMet, onEntries } from "./products.js";
+import {
+  arraysOf,
+  elementAt,
+  elementCount,
+  heldOf,
+  meetingOf,
+  placesOfPart,
+} from "./meeting.js";
+import { productText } from "./products.js";
+import { cutTerms, sumText, sumsAt } from "./sum_text.js";
+
+const TERMS_SEEN = 16; // in a line; more are cut
+const MOST_ADDED = 256; // entries of a sum that are looked at
 
 // relative, since a Trace may hold numbers of single precision
 const isAbout = (a, b) => Math.abs(a - b) <= 1e-3 * Math.abs(b) + 1e-6;
@@ -108,12 +121,12 @@ const setApart = (text) => (text.startsWith("−") ? `(${text})` : text);
 // stand there.
 // alone: whether nothing is added to it. met: called with each symbol and the place where it is
 // read.
-function byRule({ rule, place, value, trusted, alone }, state, met) {
+function byRule({ rule, place, value, trusted, alone, most }, state, met) {
   const cell = (t) => (t.t === "sym" ? state.get(key(t.node, t.col ?? "v")) : t.value),
     shapeIn = (t) => wholeOf(cell(t))?.shape ?? [],
     shapeOf = (tokens) => broadcastShape(symbolsIn(tokens).map(shapeIn)),
     found = rule.length ? termsOf(rule, place, shapeOf) : null;
-  if (!found?.terms.length) return null;
+  if (!found?.terms.length || found.terms.length > MOST_ADDED) return null;
   let missing = false;
   const written = (asText) =>
     found.terms.map(({ tokens, place: at }, i) => {
@@ -135,17 +148,43 @@ function byRule({ rule, place, value, trusted, alone }, state, met) {
     const index = placeIn(wholeOf(cell(tokens[0])).shape, at);
     return plain(symbolRuns(tokens[0])) + (index.length ? `[${index.join(", ")}]` : "");
   }
-  return over(written(short).join(" + "));
+  return over(cutTerms(written(short), most).join(" + "));
 }
 
-// The computation of an entry, as text, or null. met: as above; with no symbol, all that is read.
-function entryText(step, state, place, isElementwise, met) {
+// The sum that an entry is where its node says which elements meet in it; null where it does not,
+// or where the Trace does not hold them all.
+function bySums(host, step, state, place, met, most) {
+  const meeting = meetingIn(host, step);
+  if (!meeting) return null;
+  const arrays = arraysOf(meeting, state, seenIn(host).operandsOf(meeting.node));
+  if (!arrays?.get(meeting.target)[meeting.column]) return null;
+  const sums = sumsAt(step, meeting, arrays, place),
+    read = sums.flatMap(({ products, plus }) => [...products.flatMap((p) => p.factors), ...plus]);
+  if (read.some(({ value }) => value === undefined)) return null;
+  for (const { number, column, at } of read)
+    met({ node: arrays.get(number).node.id, col: column }, at);
+  return sumText(meeting, sums, place, host.t, most);
+}
+
+// The computation of an entry of what a step writes: {body, note}, its right side without the
+// result, which may be empty, and what is said behind that. Null where the Trace does not hold the
+// entries, or where the entry is no such function of others. met: as above; with no symbol, all
+// that is read. most: of so many terms, more are cut.
+export function entryText(host, step, state, place, met, most = Infinity) {
   const [, column, written] = step.writes[0],
-    value = valueAt(written, place),
+    value = elementAt(heldOf(written), place),
     contribs = step.contribs ?? [],
     [{ before, product, pointwise } = {}] = contribs,
-    isAdded = before !== undefined;
-  if (isAdded && contribs.length > 1) return null;
+    isAdded = before !== undefined,
+    start = isAdded ? `${short(valueAt(before, place))} + ` : "";
+  if (value === undefined || (isAdded && contribs.length > 1)) return null;
+  const sum = bySums(host, step, state, place, met, most),
+    whole = sum && (isAdded ? valueAt(before, place) + sum.total : sum.total),
+    isSum = sum && (Object.is(whole, value) || isAbout(whole, value));
+  if (isSum && (sum.body || sum.note))
+    return { body: start + (sum.body || (isAdded ? "0" : "")), note: sum.note };
+  const found = productText(step, state, place, met, most);
+  if (found !== null) return { body: start + found, note: "" };
   const pairs = contribs.map(({ local, upstream }) => {
     const pair = [local, upstream].map((one) => valueAt(one, place));
     return column === "g" ? pair.reverse() : pair; // as the formulas are written
@@ -154,43 +193,60 @@ function entryText(step, state, place, isElementwise, met) {
     const array = wholeOf(upstream); // no sum over what was broadcast
     return array && array.shape.length <= place.length;
   });
-  const total = pairs.reduce((sum, [u, v]) => sum + u * v, 0),
+  const total = pairs.reduce((all, [u, v]) => all + u * v, 0),
     part = contribs.length === 1 ? valueAt(product, place) : value,
     byPairs = pairs.length && fits && isAbout(total, part);
   const spelled = ([u, v], i) =>
     `${i || isAdded ? inBrackets(u) : short(u)} · ${inBrackets(v)}`;
-  const what = { rule: ruleOf(step), place, value: part, alone: !isAdded },
-    trusted = () => (contribs.length ? pointwise : isElementwise());
+  const what = { rule: ruleOf(step), place, value: part, alone: !isAdded, most },
+    trusted = () => (contribs.length ? pointwise : seenIn(host).isElementwise(step.node));
   const text = byPairs
     ? pairs.map(spelled).join(" + ")
     : byRule({ ...what, trusted }, state, met);
   if (byPairs) met(null, place);
-  if (text === null || value === undefined) return null;
-  return `${isAdded ? `${short(valueAt(before, place))} + ` : ""}${text} = ${short(value)}`;
+  const own = text ?? (isSum && isAdded ? inBrackets(sum.total) : null);
+  return own === null ? null : { body: start + own, note: "" };
+}
+export const meetingIn = (host, step) =>
+  meetingOf(step, seenIn(host).nodes, seenIn(host).edges);
+// Of a Trace, what its entries are computed from.
+const seenIn = (host) => (host.seen ??= seenOf(host.trace));
+function seenOf({ nodes, edges, steps }) {
+  const known = { nodes: new Map(nodes.map((node) => [node.id, node])) },
+    sources = new Map(edges.map(({ src, dst, slot }) => [key(dst, slot), src]));
+  known.edges = new Map(edges.map((edge) => [edge.id, edge]));
+  let elementwise = null;
+  return {
+    ...known,
+    operandsOf: ({ id, terms }) =>
+      terms.operands.map((_, slot) => known.nodes.get(sources.get(key(id, slot)))),
+    isElementwise(id) {
+      elementwise ??= new Set(
+        steps
+          .flatMap(({ contribs = [] }) => contribs)
+          .filter(({ local, pointwise }) => pointwise || local !== undefined)
+          .map(({ edge }) => known.edges.get(edge).dst),
+      );
+      return elementwise.has(id);
+    },
+  };
 }
 
 // Lights what the entry of the written array that the reader is on is computed from, and writes the
-// computation out. cards: Map of "node column" -> the element that shows it; at: of each node, the
-// place that the reader is on, the first one at first. Returns the line, or null where the Trace
-// does not hold the entries or they are no such function of others.
-export function lightEntry(step, state, cards, trace, at) {
+// computation out. cards: Map of "node column" -> the element that shows it; at first it is the
+// first entry. Returns the line, or null where the Trace does not hold the entries or they are no
+// such function of others.
+export function lightEntry(host, step, state, cards) {
   const [node, column, written] = step?.writes?.[0] ?? [],
     array = written === undefined ? null : wholeOf(written),
     result = cards.get(`${node} ${column}`),
     cells = [...(result?.querySelectorAll("td") ?? [])];
   if (!array || cells.length !== (array.shape.length ? elementCount(array.shape) : 0)) return null;
-  const places = placesOfPart({ from: array.shape.map(() => 0), shape: array.shape });
-  const isElementwise = () =>
-    trace.steps.some((one) =>
-      one.contribs?.some(
-        ({ edge, local, pointwise }) =>
-          (pointwise || local !== undefined) &&
-          trace.edges.find(({ id }) => id === edge).dst === node,
-      ),
-    );
-  const line = h("p", { class: "mg-meet", role: "status" });
+  const places = placesOfPart({ from: array.shape.map(() => 0), shape: array.shape }),
+    line = h("p", { class: "mg-meet", role: "status" });
   function show(i) {
-    clearMet(cards);
+    for (const card of cards.values())
+      for (const cell of card.querySelectorAll(".mg-met")) cell.classList.remove("mg-met");
     const lit = new Set(cells.slice(i, i + 1));
     function light(name, [id, of], at) {
       const shape = wholeOf(state.get(key(id, of)))?.shape ?? [],
@@ -203,14 +259,26 @@ export function lightEntry(step, state, cards, trace, at) {
       const read = token ? [[token.node, token.col ?? "v"]] : step.reads;
       for (const one of read) light(one.join(" "), one, at);
     };
-    const text = entryText(step, state, places[i], isElementwise, met);
-    if (text !== null) for (const cell of lit) cell.classList.add("mg-met");
-    const place = places[i].length ? `[${places[i].join(", ")}]: ` : "";
-    line.textContent = text === null ? "" : place + text;
+    const found = entryText(host, step, state, places[i], met, TERMS_SEEN);
+    if (found) for (const cell of lit) cell.classList.add("mg-met");
+    const place = places[i].length ? `[${places[i].join(", ")}]: ` : "",
+      { body, note } = found ?? {};
+    const value = short(elementAt(array, places[i]));
+    line.textContent = found ? `${place}${body && `${body} = `}${value}${note}` : "";
     // of a single number the formula says all but a sum
-    return text !== null && (cells.length > 0 || lit.size > 1);
+    return found && (cells.length > 0 || lit.size > 1);
   }
   if (!places.length || !show(0)) return null;
-  onEntries(cells, show, at, node, places);
+  const isChosen = (place) => String(place) === String(placesOf(host).get(node)),
+    was = places.findIndex(isChosen);
+  if (was > 0) show(was);
+  cells.forEach((cell, i) => {
+    cell.setAttribute("tabindex", "0");
+    for (const event of ["pointerenter", "focus", "click"])
+      cell.addEventListener(event, () => {
+        chooseEntry(host, node, places[i]);
+        show(i);
+      });
+  });
   return line;
 }

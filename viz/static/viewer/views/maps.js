@@ -13,7 +13,7 @@ const ROWS_WRITTEN = 12, // rows and columns up to which cells hold numbers
 
 export const samePlace = (a, b) => String(a) === String(b);
 export const inBrackets = (v) => (v < 0 || Object.is(v, -0) ? `(${short(v)})` : short(v));
-const ACCENTS = { d: "dot", g: "bar" };
+export const ACCENTS = { d: "dot", g: "bar" };
 export const symbolText = (node, column) =>
   plain(symbolRuns({ ...labelOf(node), accent: ACCENTS[column] }));
 
