@@ -475,6 +475,24 @@ def test_the_first_screen_of_a_phone_has_nodes_and_what_is_set_rarely_is_folded(
     visit.assert_clean()
 
 
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_second_tap_where_more_was_opened_closes_it(opened, visit, width):
+    """More moved down, and the second tap moved a slider (November 2026)."""
+    visit.page.set_viewport_size({"width": width, "height": 844})
+    tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
+    for name, part in [("More", ".mgx-more"), ("What can be typed", ".mgx-grammar")]:
+        summary = tab.get_by_text(name, exact=True)
+        place = summary.bounding_box()
+        for is_open in (True, False):
+            visit.page.mouse.click(place["x"] + 8, place["y"] + 8)
+            tab.wait_for_selector(
+                f"{part}{'[open]' if is_open else ':not([open])'}", state="attached"
+            )
+            assert summary.bounding_box() == place
+    numbers = tab.locator(".mgx-number:not(.mgx-seed)")
+    assert numbers.evaluate_all("all => all.map((e) => e.value)") == ["2", "5"]
+
+
 def test_the_command_writes_the_page_and_the_shared_command_runs(opened, visit, tmp_path, capsys):
     assert main(["page", "-o", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.to_html()
