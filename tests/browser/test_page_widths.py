@@ -321,11 +321,25 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     assert table.is_hidden() and box["x"] >= place["x"] - place["width"] / 2
     assert box["y"] <= place["y"] and box["y"] + box["height"] < 800
     viewer.get_by_label("View").click()
-    viewer.get_by_role("checkbox", name="Keep the table on screen").check()
+    viewer.get_by_role("checkbox", name="Always show the table").check()
     assert table.is_visible() and view.is_visible()
-    viewer.get_by_role("checkbox", name="Keep the table on screen").uncheck()
+    viewer.get_by_role("checkbox", name="Always show the table").uncheck()
     viewer.get_by_role("checkbox", name="Every step").uncheck()
     assert table.is_visible() and view.count() == 0
+
+
+def test_on_a_phone_a_table_that_is_always_shown_has_all_its_rows(show, visit):
+    """It was a window of two rows, with the choice and without it (November 2026)."""
+    viewer = show(all_samples()["seed"], 390, 844)
+    table = viewer.locator(".mg-tablebox")
+    hidden = "e => e.scrollHeight - e.clientHeight"
+    assert table.evaluate(hidden) > 20, "the row that is written is on the first screen"
+    viewer.get_by_label("View").click()
+    choice = viewer.get_by_role("checkbox", name="Always show the table")
+    choice.check()
+    assert table.evaluate(hidden) <= 1
+    choice.uncheck()
+    assert table.evaluate(hidden) > 20
 
 
 @pytest.mark.parametrize("name", ["seed", "loop"])

@@ -204,7 +204,7 @@ def another_trace_in_the_same_widget_starts_at_the_requested_step(notebook, page
     viewer.locator(".mg-counter").get_by_text("0 /").wait_for()
     viewer.get_by_label("View", exact=True).click()
     viewer.get_by_role(
-        "checkbox", name="Keep the table on screen"
+        "checkbox", name="Always show the table"
     ).check()  # the story stands in its place
     assert viewer.locator("td[data-col='d']:visible").count() > 0, (
         "what was chosen for one Trace is not chosen for another"

@@ -110,7 +110,7 @@ const spaceBelow = (root, graph) => spaceFrom(root, graph.scroll) - graph.stripH
 // graph where the table's column is too narrow for it, and where a view is open in the table's
 // place, which needs the height. Returns whether boxes of the graph have moved.
 // Long: the space of each part follows from that of the parts before it.
-export function arrangeParts(root, main, { graph, table, source, views, tableShown, stage }) {
+export function arrangeParts(root, main, { graph, table, source, views, tableKept, stage }) {
   const viewed = views.width(),
     column = viewColumn(viewed),
     rest = root.clientWidth - column - BETWEEN,
@@ -119,7 +119,7 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
     tall = windowOf(root), // once: it would be laid out for each part
     right = main.querySelector(".mg-right"),
     viewWidth = apart ? 0 : viewed,
-    withTable = tableShown || apart,
+    withTable = tableKept || !viewed || apart,
     space = graph && across >= TWO_COLUMNS ? spaceBelow(root, graph) : Infinity,
     widths = []; // of the table, by how much tighter it is
   root.classList.remove("mg-tight"); // the table is measured
@@ -163,8 +163,8 @@ export function arrangeParts(root, main, { graph, table, source, views, tableSho
   const moved = graph?.rearranged(stage);
   if (stage) graph?.fill();
   else graph?.fit();
-  // a phone scrolls, but the row that is written is on its first screen
-  if (!stage && isPhone(root))
+  // a phone scrolls, but the row that is written is on its first screen; or all rows below that
+  if (!stage && isPhone(root) && !tableKept)
     limit(table.box, Math.max(table.least(), spaceFrom(root, table.box)));
   // what is below the graph, or beside it, ends with the window, too
   if (!stage && across >= TWO_COLUMNS)

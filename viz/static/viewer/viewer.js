@@ -304,8 +304,7 @@ function show(el, given, options, t) {
     views.reserve();
     panel.reserve(root);
     const moved = arrangeParts(root, main, {
-      ...{ graph, table, source, views, stage: stage.on() },
-      tableShown: chosen.table || !views.width(),
+      ...{ graph, table, source, views, stage: stage.on(), tableKept: chosen.table },
     });
     graph?.arrange(shown);
     if (moved) draw(false);
