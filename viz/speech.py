@@ -455,6 +455,8 @@ def _difference(trace: Mapping[str, Any], found: Divergence, t: Words, names: Se
         if found.swapped
         else f" {t('pairSign')}"
         if number and found.got == -found.expected
+        else f" {t('pairSignOf', node=found.flipped[0], value=short(found.flipped[1]))}"
+        if found.flipped
         else ""
     )
     return (

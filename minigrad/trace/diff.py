@@ -37,7 +37,9 @@ class Divergence:
     the reference; step: index into the reference's steps (or None); expected, got: values; say: a
     sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
     None; twin: what stands in the node's place in the other Trace, or None; swapped: of a
-    difference or a quotient whose operands are swapped, how that is written ("x − 3"), or None.
+    difference or a quotient whose operands are swapped, how that is written ("x − 3"), or None;
+    flipped: of a wrong adjoint that would be right but for the sign of one contribution, the node
+    that sends this and its value, or None.
 
     Of a "structure" the node is None where none surely stands in the place of another. Of a single
     operation that is extra or missing, expected and got are its name and the reference's names of
@@ -54,6 +56,7 @@ class Divergence:
     edge: str | None = None
     twin: str | None = None
     swapped: str | None = None
+    flipped: tuple[str, Any] | None = None
 
 
 def first_divergence(
@@ -108,22 +111,29 @@ def first_difference(
                 at, *shown = entry_apart(expected, got)
                 right, wrong = map(number, shown)
                 say = f"The {name} of {node}{at and f' at {at}'} should be {right}, but is {wrong}."
-                arrived = [
-                    parts[column, e["id"]]["product"]
-                    for e in reference["edges"]
-                    if e["src"] == node and (column, e["id"]) in parts
-                ]
+                arrived = _arrived(reference, parts, node, column)
                 swapped = _swapped(by_id[node], expected, got, close) if column == "v" else None
                 if swapped is not None:
                     say += f" That is {swapped}: the operands are swapped."
-                else:
-                    say += _hint(column, expected, got, arrived, close)
+                flipped = _flipped(column, expected, got, arrived, close)
+                if swapped is None:
+                    say += _hint(column, expected, got, arrived, flipped, close)
                 say += _unseen(*shown) if right == wrong else ""
                 say += _counted(got)
+                why = swapped, flipped
                 return Divergence(
-                    "value", node, column, i, expected, got, say, None, twin[node], swapped
+                    "value", node, column, i, expected, got, say, None, twin[node], *why
                 )
     return None
+
+
+def _arrived(trace: Trace, parts: Any, node: str, column: str) -> list[tuple[str, Any]]:
+    """Who sends a node a contribution to its adjoint, and which."""
+    return [
+        (e["dst"], parts[column, e["id"]]["product"])
+        for e in trace["edges"]
+        if e["src"] == node and (column, e["id"]) in parts
+    ]
 
 
 def _unseen(a: Any, b: Any) -> str:
@@ -222,11 +232,43 @@ def _swapped(node: Any, expected: Any, got: Any, agree: Any) -> str | None:
     return f"{right} {sign} {left}"
 
 
-def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
+def _flipped(
+    column: str, expected: Any, got: Any, parts: list[tuple[str, Any]], agree: Any
+) -> tuple[str, Any] | None:
+    """The only sender, with its contribution, whose sign makes a wrong sum; a number may be rounded
+    as it is written."""
+
+    def alike(x: float, y: float) -> bool:
+        return bool(agree(x, y)) or number(x) == number(y)
+
+    right, wrong = numbers(expected), numbers(got)
+    if column != "g" or len(parts) < 2 or right is None or wrong is None:
+        return None
+    found: dict[str, Any] = {}
+    for sender, part in parts:
+        sent = numbers(part)
+        if sent is None or not len(right) == len(wrong) == len(sent):
+            continue
+        sums = [x - 2 * p for x, p in zip(right, sent, strict=True)]
+        if all(map(alike, sums, wrong)) and not all(map(alike, sums, right)):
+            found[sender] = part
+    return next(iter(found.items())) if len(found) == 1 else None
+
+
+def _hint(
+    column: str,
+    expected: Any,
+    got: Any,
+    parts: list[tuple[str, Any]],
+    flipped: tuple[str, Any] | None,
+    agree: Any,
+) -> str:
     """What a wrong value looks like, where that can be told."""
     if agree(_negative(expected), got):
         return " The sign is wrong."
-    if column == "g" and len(parts) > 1 and any(agree(p, got) for p in parts):
+    if flipped is not None:
+        return f" The contribution of {flipped[0]}, {number(flipped[1])}, has the wrong sign."
+    if column == "g" and len(parts) > 1 and any(agree(p, got) for _, p in parts):
         return (
             f" That is one of {len(parts)} contributions alone: they must be added (+=), not"
             " overwrite one another."

@@ -671,6 +671,8 @@ def test_a_comparison_speaks_the_language(both):
     assert repr(viz.compare(both, other)).startswith(
         f"First difference, at step {step + 1}. x2 should send 2 to the tangent of v2"
     )
+    plus = viz.compare(lambda x, y: x * y - mg.sin(y), [5.0, 2 + np.cos(5.0)], 2.0, 5.0, lang="zh")
+    assert repr(plus).endswith("却是 2.284。 来自 v2 的贡献 −0.2837 的符号错了。")
     assert repr(viz.compare(both, both, lang="zh")) == "两条轨迹的所有值都一致。"
     assert (
         "两条轨迹的所有值都一致。"
