@@ -61,7 +61,7 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   }
   const side = Math.round(beside / 2.45),
     long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
-  const narrowest = widthOf(table.levels),
+  const narrowest = () => widthOf(table.levels),
     most = Math.round(beside * VIEW_SHARE),
     few = space - LOWEST_TABLE - ITS_HEAD - 2 * BETWEEN; // above a few rows
   // in a low window beside a graph in lines of which no two would be seen above it, and beside one
@@ -70,16 +70,16 @@ function columnsFor(across, graph, table, widthOf, viewWidth, tableShown, space)
   if (
     (space < LOW &&
       flat.height > space / 3 &&
-      narrowest <= side &&
+      narrowest() <= side &&
       graph.scaleIn(inner) < SMALL) ||
     ((graph.tallest() * LEGIBLE > few ||
       (graph.scaleIn(inner) < LEGIBLE &&
         !graph.lines(few, inner - 2) &&
-        graph.lines(space, beside - Math.max(side, narrowest) - 2))) &&
-      narrowest <= most) ||
+        graph.lines(space, beside - Math.max(side, narrowest()) - 2))) &&
+      narrowest() <= most) ||
     space < LOWEST + BETWEEN + LOWEST_TABLE
   )
-    return { side: Math.max(side, Math.min(narrowest, most)), scrolls: true };
+    return { side: Math.max(side, Math.min(narrowest(), most)), scrolls: true };
   return long || widthOf(0) > side ? null : { side };
 }
 
@@ -132,8 +132,9 @@ export function arrangeParts(root, main, { graph, table, source, views, tableKep
   const found = stage
     ? null
     : columnsFor(across, graph, table, widthOf, viewWidth, withTable, space);
-  const both = across - 50 - BETWEEN, // for source and table, where they are below the graph
-    wide = Math.max(SHARE * both, Math.min(widthOf(0), both - (source?.width ?? 0)));
+  const both = across - 50 - BETWEEN; // for source and table, where they are below the graph
+  const wide =
+    !found && source && Math.max(SHARE * both, Math.min(widthOf(0), both - source.width));
   // below the graph only where that stays whole, or scrolls all the same
   const under =
     found &&
@@ -143,10 +144,11 @@ export function arrangeParts(root, main, { graph, table, source, views, tableKep
       spaceBelow(root, graph);
   main.classList.toggle("mg-wide", !found);
   // one below the other only where the graph stays comfortable above both
-  main.classList.toggle("mg-stack", !found && space > STACKED && widthOf(table.levels) > wide);
+  const stacked = wide && space > STACKED && widthOf(table.levels) > wide;
+  main.classList.toggle("mg-stack", Boolean(stacked));
   main.classList.toggle("mg-under", Boolean(under));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
-  right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
+  if (wide) right.style.setProperty("--mg-side", `${Math.floor(wide)}px`);
   table.fit();
   const boxes = [...root.querySelectorAll(LIMITED)];
   const limit = (box, space) => {
