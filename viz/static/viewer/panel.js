@@ -174,10 +174,10 @@ export function drawPanel(trace, t, stateAt, inputs, host) {
   }
   const longest = () =>
     steps
-      .map(({ say = "", tokens, formula = [], contribs = [] }, i) => [
-        say.length + 3 * (tokens ?? formula.length) + 12 * contribs.length,
-        i + 1,
-      ])
+      .map((step, i) => {
+        const { say = "", tokens = step.formula?.length ?? 0, contribs = [] } = step;
+        return [say.length + 3 * tokens + 12 * contribs.length, i + 1];
+      })
       .sort((a, b) => b[0] - a[0])
       .slice(0, MEASURED)
       .map(([, k]) => k);
