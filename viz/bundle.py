@@ -61,6 +61,7 @@ export const readShape = () => undefined, ofArray = (question) => question;
 import { arithmetic, equation } from "./formulas.js";
 export const workings = (step, state) =>
   arithmetic(step, state).map((tokens) => equation(tokens, 0));
+export const formulaBeside = (worked, { formula = [] }) => formula;
 """,
     "viewer/shape_labels.js": """
 export const edgeShape = () => "", placeShapes = () => new Map();

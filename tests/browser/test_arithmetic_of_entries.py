@@ -300,3 +300,15 @@ def test_no_panel_of_arrays_is_too_low_for_what_a_step_tells(show, visit):
             assert not viewer.evaluate(scrolls), k
             heights.add(viewer.locator(".mg-now").bounding_box()["height"])
         assert len(heights) == 1, "what is below does not move"
+
+
+@pytest.mark.parametrize("columns", [2, 4])
+def test_a_formula_lists_few_numbers_beside_the_line_of_an_entry(show, columns):
+    """All eight of them pushed the line below the formula, and the graph out of its height."""
+    trace = trace_function(lambda x: (mg.tanh(x) ** 2).sum(), np.full((2, columns), 0.5))
+    viewer = show(trace, 1280, step=step_at(trace, "adjoint", "v1"))
+    formula = viewer.locator(".mg-now .mg-formula")
+    assert formula.inner_text().count("0.9242") == (4 if columns == 2 else 3)
+    assert ("(2, 4)" in formula.inner_text()) == (columns == 4)
+    top, line = (viewer.locator(part).bounding_box() for part in (".mg-now .mg-formula", ".mg-sum"))
+    assert abs(top["y"] + top["height"] / 2 - line["y"] - line["height"] / 2) < 8

@@ -1509,18 +1509,26 @@ def test_one_element_of_a_convolution_fits_on_the_stage_and_no_operand_is_cut(
     visit.assert_clean()
 
 
-def test_of_operands_too_far_apart_those_that_fit_beside_the_result_are_whole(show, visit):
-    found = trace_function(
-        lambda x: x * mg.tanh(mg.sin(mg.exp(mg.cos(mg.sin(mg.tanh(mg.sin(mg.cos(x)))))))),
-        np.ones(3),
-        mode="primal",
-    )
+@pytest.mark.parametrize("repeats, cut", [(1, ""), (2, "x")])
+def test_of_operands_too_far_apart_those_that_fit_beside_the_result_are_whole(
+    show, visit, repeats, cut
+):
+    """The shorter graph fits as a whole, in the lines of the page, but closer together."""
+
+    def inner(x):
+        return mg.tanh(mg.sin(mg.exp(mg.cos(mg.sin(mg.tanh(mg.sin(mg.cos(x))))))))
+
+    def product(x):
+        found = inner(x)
+        return x * (inner(found) if repeats > 1 else found)
+
+    found = trace_function(product, np.ones(3), mode="primal")
     viewer = show(found, 1280, 800, step=len(found["steps"]), views=["arrays"])
     viewer.focus()
     visit.page.keyboard.press("f")
     until(visit.page, "document.fullscreenElement?.classList.contains('mg-stage')")
-    assert [node for node, _ in found["steps"][-1]["reads"]] == ["x", "v8"]
-    until(visit.page, f"({CUT})(document.querySelector('.mg-stage')).join() === 'x'")
+    assert [node for node, _ in found["steps"][-1]["reads"]] == ["x", f"v{8 * repeats}"]
+    until(visit.page, f"({CUT})(document.querySelector('.mg-stage')).join() === '{cut}'")
     visit.assert_clean()
 
 

@@ -248,7 +248,7 @@ export function drawGraph(
     if (onStage !== stage) entire = byReader = false;
     onStage = stage;
     const found = placed(),
-      form = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
+      form = ({ lines: all, width }) => String([all?.map((line) => line.from), width]);
     if (form(found) === form(place)) return false;
     const focused = svg.contains(document.activeElement)
       ? document.activeElement.dataset.node

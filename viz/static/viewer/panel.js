@@ -10,7 +10,7 @@ import { columnName, equation, labelOf, namesOf } from "./formulas.js";
 import { brief } from "./summaries.js";
 import { passText, phaseOf, sentence } from "./speech.js";
 import { ofArray } from "./views/array_questions.js";
-import { workings } from "./workings.js";
+import { formulaBeside, workings } from "./workings.js";
 
 const RESERVED = 0.175, // of the window's height, at most, less a part of what a question takes
   ON_PHONE = 0.23,
@@ -125,7 +125,8 @@ export function drawPanel(trace, t, stateAt, inputs, host) {
         : "";
     badge.classList.toggle("mg-needed", Boolean(step?.by));
     pass.textContent = step ? passText(trace, t, step.pass) : "";
-    formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
+    const worked = step ? workings(step, state, host) : results;
+    formula.replaceChildren(...(step ? equation(formulaBeside(worked, step)) : []));
     formula.title = explained(step, t);
     means.hidden = !formula.title;
     const { decides, fails, nonfinite, despite } = step ?? { fails: true };
@@ -135,7 +136,7 @@ export function drawPanel(trace, t, stateAt, inputs, host) {
     say.classList.toggle("mg-hidden", !needed && step.phase === "primal" && step.edges.length > 0);
     opening.textContent = step ? "" : String(trace.title ?? "");
     sums.replaceChildren(
-      ...(step ? workings(step, state, host) : results).map((parts) =>
+      ...worked.map((parts) =>
         h("span", { class: k ? "mg-sum" : "mg-sum mg-found" }, parts),
       ),
     );

@@ -12,6 +12,7 @@ import { elementAt, elementCount, heldOf, partAround } from "./views/meeting.js"
 
 const TERMS_TOLD = 4, // of a sum
   FEW_TOLD = 3, // on a phone
+  FEW_LISTED = 4, // numbers of an array
   LONGEST_SUM = 60, // signs of arrays that are added up
   LINES_TOLD = 16; // of the last steps drawn, also those that are measured beside the viewer
 
@@ -33,6 +34,13 @@ export function workings(step, state, host) {
   host.entryChosen = () => lines.forEach((told) => told());
   return [...drawn(sums.filter(staysShort)), [line]];
 }
+// The formula, with the first numbers of its arrays where the line of an entry stands beside it.
+export const formulaBeside = (worked, { formula = [] }) =>
+  formula.map((token) => {
+    const { value } = token,
+      few = isArray(value) && worked.length > 0 && value.sample?.slice(0, FEW_LISTED);
+    return few ? { ...token, value: { ...value, sample: few } } : token;
+  });
 // v1[0] = 1 · 1 + 2 · 0 + 3 · (−1) = −2; none of a number that is made of numbers.
 function entryTokens(step, state, host) {
   const [id, column, written] = step.writes?.[0] ?? [],
