@@ -245,11 +245,12 @@ export function drawGraph(
   const long = (across) => flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5);
   // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged(stage) {
-    if (onStage !== stage) entire = byReader = false;
+    const turned = onStage !== stage;
+    if (turned) entire = byReader = false;
     onStage = stage;
     const found = placed(),
-      form = ({ lines: all, width }) => String([all?.map((line) => line.from), width]);
-    if (form(found) === form(place)) return false;
+      form = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
+    if (!turned && form(found) === form(place)) return false;
     const focused = svg.contains(document.activeElement)
       ? document.activeElement.dataset.node
       : null;
