@@ -14,7 +14,7 @@ function dressed(from, to) {
   const look = getComputedStyle(from);
   // attributes, since a page's policy forbids styles on elements
   for (const name of LOOKS) to.setAttribute(name, look.getPropertyValue(name));
-  to.removeAttribute("class");
+  for (const name of ["class", "style"]) to.removeAttribute(name);
   [...from.children].forEach((child, i) => dressed(child, to.children[i]));
 }
 
