@@ -423,7 +423,7 @@ def test_on_a_phone_a_step_is_told_whole_or_fades_where_there_is_more_below(show
         steps = range(1, len(each["steps"]) + 1)
         assert at_each(show(each, 390, 844), steps, told) == [[False, False]] * len(steps)
     # its sentence has three arrays of eight numbers
-    arrays = trace_function(lambda y: (y * y).mean(), np.array(x)[:, :2] / 7, source="")
+    arrays = trace_function(lambda y: (y * y).mean(), np.array(x)[:, :2] / 7e6, source="")
     k = step_at(arrays, "accumulate", "y")
     viewer = show(arrays, 390, 844, step=k)
     viewer.page.wait_for_function(f"() => ({told})().every(Boolean)")
